@@ -62,7 +62,6 @@ def test_each_prompt_has_a_table_of_its_own(decoder: Path) -> None:
     assert sorted(row[:2] for row in rows[1:]) == [[name, prompt] for name in ("fake-a", "fake-b") for prompt in "36"]
 
 
-
 @pytest.mark.ci
 def test_a_backend_that_chooses_other_tokens_gets_no_speedup(decoder: Path) -> None:
     called = fake_runs.run(decoder, "--generate", "4", "--prompt", "3", "--set", "fake-b.fault=wrong")

@@ -61,3 +61,17 @@ def test_no_launch_begins_that_would_end_after_the_budget(budget_s: float, stopp
     pace = Pace(10.0, [10.0])
     planned = schedule.following(launches.group("a", "b"), [first], Timing(budget=budget_s), Admission(), pace)
     assert planned.stopped_by == stopped_by
+
+
+@pytest.mark.parametrize(("names", "launches_each"), [("ab", 4), ("a", 3), (NAMES, 3)])
+def test_the_launches_that_are_left_are_foreseen_after_each(names: str, launches_each: int) -> None:
+    group, schedule = launches.group(*names), EqualLaunches(launches_each)
+    records: list[LaunchRecord] = []
+    foreseen = []
+    while (
+        planned := schedule.following(group, records, Timing(), Admission(), Pace(0.0, [1.0] * len(records)))
+    ).stopped_by is None:
+        foreseen.append(len(records) + len(schedule.ahead(group, records, Timing(), Admission())))
+        records.append(record(len(records), planned.cells))
+    assert foreseen == [len(records)] * len(records)
+    assert not schedule.ahead(group, records, Timing(), Admission())
