@@ -151,7 +151,7 @@ class Basis:
         budget_s: Wall time that the group was given.
         derived_warnings: How many of the table's warnings, the last ones, follow from the samples.
         derived_notes: How many of its notes, the first ones, do.
-        before_s: What was used of the budget of the whole run before the group; 0 where nobody gave one.
+        before_s: What preparing the run used of its budget; 0 where nobody gave one.
     """
 
     cells: tuple[str, ...]

@@ -78,7 +78,8 @@ def run(
     busy = busy_neighbours(request.timing.busy_processors, writer.logs)
     with CoreLink(host.allowance(request.cpus).cpus) as link, busy:
         for number, planned in enumerate(groups[len(finished) :], start=len(finished)):
-            share = request.with_budget_for(planned.weight, sum(weights[number:]) + counted, watch.elapsed_s)
+            left = sum(weights[number:]) + counted
+            share = request.with_budget_for(planned.weight, left, watch.elapsed_s, prepared_s)
             folder = scratch / f"group-{number}"
             following_s = sum(expected_s[number + 1 :])
             measured = GroupMeasurement(

@@ -64,7 +64,7 @@ class Timing:
         most_cells: Cells of one launch, at least 2; more take turns too seldom for the machine to stay the same.
         confidence: Of all intervals of a table together, whenever the run stops.
         budget: Wall time one group may take.
-        before_s: What was used of the budget of the whole run before the group, where somebody gave one.
+        before_s: What preparing the run used of a budget that somebody gave. Where that was long, so are starts.
         sized_for: Wall time that one group's launches are sized for where that is less than ``budget``, down to the
             smallest launch there is; ``None`` sizes them for the budget.
         sustain: How long each cell also runs alone and uninterrupted in each launch; 0 leaves it out.
@@ -163,7 +163,7 @@ class Timing:
 
     def deadline_after(self, elapsed_s: float) -> Deadline:
         """Return how long a worker is waited for when so much of the budget is used up."""
-        most_s = max(LEAST_WAIT_S, SHARE_OF_BUDGET * (self.budget - elapsed_s))
+        most_s = max(LEAST_WAIT_S, SHARE_OF_BUDGET * (self.budget - elapsed_s), SHARE_OF_BUDGET * self.before_s)
         if self.deadline_by != "budget" or most_s >= self.deadline:
             return Deadline(self.deadline)
         return Deadline(most_s, by_budget=True)

@@ -33,3 +33,9 @@ def test_a_deadline_of_the_user_is_obeyed_whatever_the_budget() -> None:
 def test_workers_that_share_the_processors_have_as_many_times_as_long() -> None:
     assert Deadline(30.0).together(4) == 120.0
     assert Deadline(30.0).together(0) == 30.0
+
+
+def test_a_start_may_take_half_of_what_preparing_took_however_little_is_left() -> None:
+    left = Timing().within_budget(25.0, 240.0)
+    assert left.deadline_after(20.0).seconds == 120.0
+    assert Timing().within_budget(25.0, 10.0).deadline_after(20.0).seconds == 30.0
