@@ -77,13 +77,14 @@ def _in_rows(report: GateReport) -> str:
 
 
 def _why_undecided(report: GateReport) -> str:
-    unmeasured = [f"{row.name} was not measured" for row in _of(report, "not-measured")]
-    if unmeasured:
-        return listing(unmeasured)
-    if report.needed_s is not None:
-        return f"too few launches fit into the budget, stopped after {report.seconds:.0f} s"
-    stopped = dict.fromkeys(STOPPED_TEXTS[reason] for reason in report.stopped_by)
-    return f"{listing(stopped)} after {report.seconds:.0f} s"
+    reasons = [f"{row.name} was not measured" for row in _of(report, "not-measured")]
+    if len(reasons) < sum(row.outcome != "passed" for row in report.rows):
+        stopped = dict.fromkeys(STOPPED_TEXTS[reason] for reason in report.stopped_by if reason != "target")
+        ended = listing(stopped) or "a condition could not be judged"
+        if report.needed_s is not None:
+            ended = "too few launches fit into the budget, stopped"
+        reasons.append(f"{ended} after {report.seconds:.0f} s")
+    return listing(reasons)
 
 
 def _of(report: GateReport, *outcomes: RowOutcome) -> Iterator[GatedRow]:
@@ -145,7 +146,7 @@ def _warnings(report: GateReport) -> Iterator[str]:
         Unjudged(row.name, checked.condition, checked.unjudged, checked.change)
         for row in report.rows
         for checked in row.conditions
-        if checked.unjudged is not None
+        if checked.unjudged is not None and not (checked.unjudged == "too-few" and report.needed_s is not None)
     )
     text = unjudged_text(unjudged, regressed=False)
     if text:

@@ -181,7 +181,13 @@ def test_a_budget_that_is_too_short_is_shown_with_the_one_that_is_needed():
     report = GateReport("a", "b", 0.05, ("time>5%",), (row,), "01", False, False, 9.0, ("budget",), 0.95, 44)
     shown = gate_view(report)
     assert shown.headline == "Not decided: too few launches fit into the budget, stopped after 9 s."
-    assert any("need about --budget 44s" in warning for warning in shown.warnings)
+    (warning,) = shown.warnings
+    assert "need about --budget 44s" in warning
+    unmeasured = GatedRow("tf", "tf-old", "tf-new", "not-measured", failure=Failure("load", "nobody knows Foo"))
+    assert gate_view(replace(report, rows=(row, unmeasured))).headline == (
+        "Not decided in 2 of 2 rows: tf was not measured and too few launches fit into the budget, stopped after 9 s."
+    )
+    assert gate_view(replace(report, rows=(unmeasured,))).headline == "Not decided: tf was not measured."
 
 
 def test_wrong_outputs_end_it_at_once():
@@ -205,3 +211,5 @@ def test_a_change_that_is_not_judged_excludes_no_slowdown():
     report = GateReport("a", "b", 0.05, ("time>5%",), (row,), "01", False, False, 1.0, ("budget",), 0.95)
     assert report.excluded_above is None
     assert replace(report, rows=(judged(times(1.0)),)).excluded_above is not None
+    ended = replace(report, stopped_by=("target",))
+    assert gate_view(ended).headline == "Not decided: a condition could not be judged after 1 s."
