@@ -163,7 +163,7 @@ def test_both_are_measured_at_the_batch_size_that_one_of_them_has_fixed(base: Pa
 def test_models_with_different_fixed_batch_sizes_are_refused(base: Path):
     refused = gated(with_fixed_batch(base, 8), with_fixed_batch(base, 4), *OF_RELUS)
     assert refused.code == 2
-    assert "different fixed batch sizes: 8 and 4" in refused.err
+    assert "different fixed batch sizes (first input dimension): 8 and 4" in refused.err
     assert "dynamic batch" in refused.err
 
 

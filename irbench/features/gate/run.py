@@ -190,7 +190,7 @@ def _batches(asked: _Asked, reporter: Reporter) -> tuple[int, ...] | None:
     batches = tuple(dict.fromkeys(batch for bundle in models if (batch := fixed_batch(bundle)) is not None))
     if len(batches) > 1:
         raise IrbenchError(
-            f"BASE and NEW have different fixed batch sizes: {batches[0]} and {batches[1]}.",
+            f"BASE and NEW have different fixed batch sizes (first input dimension): {batches[0]} and {batches[1]}.",
             hint="Export both with the same batch size, or with a dynamic batch dimension.",
         )
     return batches or None

@@ -65,7 +65,8 @@ def _excluded(report: GateReport) -> str:
     above = report.excluded_above
     assert above is not None, "a row that passed has an interval"
     each = " in every row" if len(report.rows) > 1 else ""
-    return f"slowdowns above {_percent(max(0.0, above))} are excluded{each} ({100 * report.confidence:g} % confidence)"
+    which = f"slowdowns above {_percent(above)} are" if above > 0 else "any slowdown is"
+    return f"{which} excluded{each} ({100 * report.confidence:g} % confidence)"
 
 
 def _in_rows(report: GateReport) -> str:

@@ -211,5 +211,7 @@ def test_a_change_that_is_not_judged_excludes_no_slowdown():
     report = GateReport("a", "b", 0.05, ("time>5%",), (row,), "01", False, False, 1.0, ("budget",), 0.95)
     assert report.excluded_above is None
     assert replace(report, rows=(judged(times(1.0)),)).excluded_above is not None
+    faster = gate_view(replace(report, rows=(judged(times(0.5)),)))
+    assert faster.headline == "No regression: any slowdown is excluded (95 % confidence)."
     ended = replace(report, stopped_by=("target",))
     assert gate_view(ended).headline == "Not decided: a condition could not be judged after 1 s."
