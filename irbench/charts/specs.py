@@ -37,6 +37,8 @@ _STATE_COLOURS = {
     "disturbed, excluded": "#8f7512",
 }
 
+_HEAT = ("#dbe9fb", "#1d4f91")
+"""Of a heat map: the colours of 0 and of the largest value; figures in it are readable on both."""
 
 _INTERVALS = (
     "A line is the confidence interval over launches, or the range of too few launches for one (preview), cut where it"
@@ -203,6 +205,33 @@ def load_figure(records: Sequence[Record], setting: Setting, words: CallWords = 
         f"{words.rate} against {SETTING_TITLES[setting]}",
         "Rows on one line differ in nothing else. A bar is the interval over launches, cut where it leaves the chart.",
         chart.properties(height=USUAL_HEIGHT),
+        spoken(shown),
+    )
+
+
+def heat_figure(records: Sequence[Record], words: CallWords = INFERENCES) -> Figure:
+    """Return FPS at each batch and shape: a line of fields for each series and shape, a column for each batch."""
+    shown = described(records, lambda row: f"{row['series']}, {row['shape']}: {significant(number_of(row['value']))}")
+    fields: list[Record] = [
+        {**row, "field": f"{row['series']} · {row['shape']}", "said": significant(number_of(row["value"]))}
+        for row in shown
+    ]
+    lines = list(dict.fromkeys(str(row["field"]) for row in fields))
+    highest = max(number_of(row["value"]) for row in fields)
+    base = alt.Chart(data_of(fields)).encode(
+        x=alt.X("setting:O", title=SETTING_TITLES["batch"], sort=_settings(records), axis=alt.Axis(labelAngle=0)),
+        y=alt.Y("field:N", title=None, sort=lines, scale=alt.Scale(paddingInner=0.04)),
+    )
+    colour = alt.Color("value:Q", title=words.rate, scale=alt.Scale(domain=[0, highest], range=list(_HEAT)))
+    figures = alt.when(alt.datum.value > highest / 2).then(alt.value("white")).otherwise(alt.value("black"))
+    chart = base.mark_rect(aria=False).encode(color=colour) + base.mark_text(fontSize=12).encode(
+        text="said:N", color=figures, description="text:N"
+    )
+    return Figure(
+        "fps-batch-shape",
+        f"{words.rate} against batch size and shape",
+        "Darker is faster. Fields of different shapes were measured in tables of their own.",
+        chart.properties(height=len(lines) * ROW_HEIGHT),
         spoken(shown),
     )
 

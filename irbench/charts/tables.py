@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from irbench.charts import records, specs
 from irbench.charts.figure import Figure
 from irbench.charts.records import ChartRow
 from irbench.core.record import LaunchRecord
 from irbench.core.result import GroupResult, RunDocument
+from irbench.render.columns.declaration import RowSource
+from irbench.render.table_title import sizes_text
 
 _MOST_SPEEDUPS = 500
 
@@ -55,6 +58,36 @@ def _of_samples(
         yield specs.launches_figure(samples.launches, words)
     if samples.blocks:
         yield specs.timeline_figure(samples.blocks, words)
+
+
+def figures_of_shapes(sources: Sequence[RowSource]) -> Iterator[Figure]:
+    """Yield throughput against batch and shape, or prompt, over the tables of each model that has several of both."""
+    by_model: dict[str, list[RowSource]] = {}
+    for source in sources:
+        if source.row.state == "ok":
+            by_model.setdefault(source.model, []).append(source)
+    for model, own in by_model.items():
+        shapes = _shapes_without_batch(own)
+        rows = [(ChartRow(f"h{place}", source.label, source.row), shapes[place]) for place, source in enumerate(own)]
+        if fields := records.heat(rows):
+            figure = specs.heat_figure(fields, words_of(own[0].table))
+            yield figure if len(by_model) == 1 else replace(figure, title=f"{model}: {figure.title}")
+
+
+def _shapes_without_batch(sources: Sequence[RowSource]) -> list[str]:
+    """Return the prompt of each row, or the shapes of its inputs without a first axis that is the batch in all rows."""
+    shapes = [getattr(source.row, "shapes", None) or source.table.shapes for source in sources]
+    batched = {
+        name
+        for name in shapes[0]
+        if all(list(own.get(name, ()))[:1] == [source.row.batch] for own, source in zip(shapes, sources, strict=True))
+    }
+    without = ({name: shape[name in batched :] for name, shape in own.items()} for own in shapes)
+    texts = (sizes_text({name: shape for name, shape in own.items() if shape}) for own in without)
+    return [
+        text if source.prompt is None else f"prompt {source.prompt}"
+        for text, source in zip(texts, sources, strict=True)
+    ]
 
 
 def words_of(table: GroupResult) -> specs.CallWords:

@@ -51,22 +51,16 @@ def _settings(sources: Sequence[RowSource]) -> Mapping[str, list[str]]:
         "model": lambda source: source.model,
         "prec": lambda source: source.row.effective.get("precision") or source.row.requested.precision,
         "batch": lambda source: source.row.batch,
-        "prompt": _prompt,
+        "prompt": lambda source: source.prompt or "-",
         "threads": lambda source: source.row.requested.threads or "native",
         "streams": lambda source: source.row.requested.streams,
         "instances": lambda source: source.row.requested.instances,
     }
     texts = {heading: [str(text(source)) for source in sources] for heading, text in shown.items()}
-    known = {(source.model, source.row.batch, _prompt(source)) for source in sources}
+    known = {(source.model, source.row.batch, source.prompt) for source in sources}
     if len({(source.model, source.row.batch, source.shapes) for source in sources}) > len(known):
         texts["shape"] = [source.shapes for source in sources]  # it also differs where the batch does
     return texts
-
-
-def _prompt(source: RowSource) -> object:
-    """Return the tokens of the prompt that the rows of a table generate after; also of one that failed."""
-    prompts = {cell.generation.prompt for cell in source.table.cells if cell.generation is not None}
-    return prompts.pop() if len(prompts) == 1 else "-"
 
 
 def _is_shown(shown: ShownSpeed, sources: Sequence[RowSource]) -> bool:

@@ -15,6 +15,7 @@ from irbench.core.quantities import NOT_MEASURED
 from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import CellResult, row_names
 from irbench.notices import Note
+from irbench.render.columns.declaration import RowSource
 from irbench.render.footer import incomplete, reason
 from irbench.render.formats.row_table import row_sources
 from irbench.render.interval_plot import interval_plot
@@ -44,6 +45,10 @@ _LEGEND = (
     "private memory after the import of the runtime, then what loading and compiling the model added, then the calls",
     "all private memory is that of the launch with the most at its end; the peak is the largest of all launches",
 )
+
+
+ALL_ROWS = "all rows; a speedup is over the baseline of its own table"
+"""The heading of a table that has the rows of others."""
 
 
 class DocumentView:
@@ -89,8 +94,8 @@ class DocumentView:
                 memory_view(group, *facts) if memory else GroupView(group, *facts, **shows, told=tuple(told))
             )
             told += group.notes
-        if not memory and (joined := _rows_of_all_shapes(document)):
-            self._groups.append(PlainView("all rows; a speedup is over the baseline of its own table", "", joined, ()))
+        if not memory and (joined := rows_of_all_shapes(document)):
+            self._groups.append(PlainView(ALL_ROWS, "", wide_table(joined), ()))
         matrix = slowdown_matrix(document.groups, confidence_of(document.plan))
         self._groups += () if memory or matrix is None else (matrix,)
         self._groups += mode_views(document)
@@ -146,12 +151,12 @@ class DocumentView:
         return f"{' and '.join(texts).capitalize()}: {self._call}" if texts else ""
 
 
-def _rows_of_all_shapes(document: RunDocument) -> TextTable | None:
-    """Return the rows of all tables as one where a model has tables of several shapes; otherwise ``None``."""
+def rows_of_all_shapes(document: RunDocument) -> tuple[RowSource, ...]:
+    """Return the rows of all tables where a model has tables of several shapes; otherwise none."""
     tables = [group for group in document.groups if any(cell.latency_ms is not None for cell in group.cells)]
     if len({group.model for group in tables}) == len(tables):
-        return None
-    return wide_table([source for source in row_sources(document) if source.kind == "speed"])
+        return ()
+    return tuple(source for source in row_sources(document) if source.kind == "speed")
 
 
 def memory_view(result: GroupResult, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> PlainView:

@@ -19,6 +19,7 @@ from irbench.features.report.contents import Programs, RowProgram
 from irbench.pages.html import WITHOUT_SAMPLES, drawn_figures, entry_of, headings_of, page_of, page_row
 from irbench.pages.result import PageResult
 from irbench.pages.values import Page, PageCode, PageEntry, PageFigures, PageGrid, PageSection
+from irbench.render.columns.declaration import RowSource
 from irbench.render.footer import footer, incomplete, mismatches, not_applicable, shown_warnings, whole_warnings
 from irbench.render.neighbour_texts import slowdown_matrix
 from irbench.render.plain_answer import is_of_ratio, plain_details, plain_headline, recommendation
@@ -26,7 +27,9 @@ from irbench.render.speed_table import confidence_of, context_of, group_table, h
 from irbench.render.stage_table import stage_sentences
 from irbench.render.table_title import command_text, origin_lines, title
 from irbench.render.tables_below import tables_below
+from irbench.render.wide_table import wide_table
 from irbench.runs.run_modes import mode_figures, mode_views
+from irbench.runs.run_view import ALL_ROWS, rows_of_all_shapes
 from irbench.runs.stored_rows import deploy_command
 from irbench.store.runs import read_launches
 
@@ -70,7 +73,7 @@ def _run(document: RunDocument, folder: Path, number: int, programs: Programs, *
         program = programs.get((document.run_id, place))
         section = _table(document, place, f"{key}t{place}", number * 1000 + place, program)
         sections.append(_with_figures(section, document, place, number * 1000 + place, launches) if draws else section)
-    sections[:0] = _slowdowns(document, f"{key}-slowdowns")
+    sections[:0] = [*_slowdowns(document, f"{key}-slowdowns"), *_all_shapes(document, f"{key}-shapes", draws=draws)]
     texts = tuple(PageCode(as_text(view)) for view in mode_views(document))
     if texts:
         charts = _mode_charts(document, f"{key}-texts", number * 1000) if draws else ()
@@ -159,6 +162,23 @@ def _slowdowns(document: RunDocument, key: str) -> Iterator[PageSection]:
         rows = tuple(page_row(row, len(table.columns)) for row in table.rows)
         grid = PageGrid(key=f"{key}-grid", headings=headings_of(table), rows=rows)
         yield PageSection(key, matrix.title, plain(matrix.headline), (grid,))
+
+
+def _all_shapes(document: RunDocument, key: str, *, draws: bool) -> Iterator[PageSection]:
+    """Yield the rows of all tables where a model has tables of several shapes, which come before them."""
+    if sources := rows_of_all_shapes(document):
+        table = wide_table(sources)
+        rows = tuple(page_row(row, len(table.columns)) for row in table.rows)
+        grid = PageGrid(key=f"{key}-grid", headings=headings_of(table), rows=rows)
+        drawn = _drawn_shapes(sources, key) if draws else ()
+        yield PageSection(key, ALL_ROWS.capitalize(), "", (*drawn, grid))
+
+
+def _drawn_shapes(sources: Sequence[RowSource], key: str) -> Iterator[PageFigures]:
+    from irbench.charts.tables import figures_of_shapes
+
+    if drawn := tuple(drawn_figures(figures_of_shapes(sources), key)):
+        yield PageFigures(drawn)
 
 
 def _with_figures(

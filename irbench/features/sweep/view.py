@@ -19,6 +19,7 @@ from irbench.render.outcome_texts import best_text, outcomes_text
 from irbench.render.table import ListingTable, Row, TableColumn, TextTable
 from irbench.render.views import Block, Sentence
 from irbench.render.wide_table import wide_table
+from irbench.runs.run_view import ALL_ROWS
 from irbench.store.sweeps import BatchGain, CurvePoint
 
 _NONE = "-"
@@ -55,7 +56,7 @@ class SweepView:
         yield Sentence(_counts(self.overview), "title")
         yield _tables(self.overview)
         if self.sources:
-            yield Sentence("all rows; a speedup is over the baseline of its own table", "heading")
+            yield Sentence(ALL_ROWS, "heading")
             yield wide_table(self.sources)
         for curve in self.overview.curves:
             yield Sentence(f"{curve.label or 'curve'}: throughput by batch size", "heading")

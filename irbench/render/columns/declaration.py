@@ -89,6 +89,13 @@ class RowSource:
         """The shapes of its inputs, written as in the title of a table."""
         return sizes_text(getattr(self.row, "shapes", None) or self.table.shapes)
 
+    @property
+    def prompt(self) -> int | None:
+        """Tokens of the prompt that the rows of its table generate after, whether or not it failed itself."""
+        generations = (getattr(row, "generation", None) for row in getattr(self.table, "cells", ()))
+        prompts = {generation.prompt for generation in generations if generation is not None}
+        return prompts.pop() if len(prompts) == 1 else None
+
 
 def _always(_table: object) -> bool:
     return True

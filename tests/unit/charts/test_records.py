@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from documents import cell, document, example, failed, group, launch, speedup
 
-from irbench.charts.records import accuracies, chart_rows, fastest, loads, samples, slowdowns, speedups, tradeoffs
+from irbench.charts.records import accuracies, chart_rows, fastest, heat, loads, samples, slowdowns, speedups, tradeoffs
 from irbench.core.row import Generated, Requested, Spans
 from irbench.spec import Neighbour
 
@@ -39,6 +39,17 @@ def test_rows_that_differ_in_nothing_but_streams_are_one_line():
     found = loads(chart_rows(group(one, four), 0), "streams")
     assert [record["setting"] for record in found] == [1, 4]
     assert len({record["series"] for record in found}) == 1
+
+
+def test_a_heat_map_has_a_field_for_each_batch_and_shape_where_both_vary():
+    one, four = (chart_rows(group(cell("ort", batch=batch, fps=100.0 * batch)), batch)[0] for batch in (1, 4))
+    found = heat([(row, shape) for row in (one, four) for shape in ("16", "64")])
+    assert [(field["setting"], field["shape"], field["value"]) for field in found] == [
+        (1, "16", 100.0), (1, "64", 100.0), (4, "16", 400.0), (4, "64", 400.0),
+    ]  # fmt: skip
+    assert len({field["series"] for field in found}) == 1
+    assert heat([(one, "16"), (four, "16")]) == []
+    assert heat([(one, "16"), (one, "64")]) == []
 
 
 def test_the_rows_beside_a_neighbour_have_their_slowdowns_by_its_intensity():

@@ -17,7 +17,14 @@ if not can_draw():
     pytest.skip("pip install 'irbench[report]'", allow_module_level=True)
 
 from irbench.charts.figure import PALETTE, Figure, row_colour, row_dash
-from irbench.charts.specs import load_figure, sensitivity_figure, speedup_figure, token_figure, tradeoff_figure
+from irbench.charts.specs import (
+    heat_figure,
+    load_figure,
+    sensitivity_figure,
+    speedup_figure,
+    token_figure,
+    tradeoff_figure,
+)
 
 
 def _encodings(part: Any, channel: str) -> list[dict[str, Any]]:
@@ -167,3 +174,16 @@ def test_a_chart_of_slowdowns_holds_one_and_all_values_and_says_each():
     assert low <= 1
     assert 3.0 <= high < 1000
     assert all(f"l3 {share}%" in figure.summary for share in (50, 100))
+
+
+def test_a_heat_map_names_each_value_and_is_darkest_where_it_is_largest():
+    fields: list[Record] = [
+        {"key": "r", "row": "ort", "series": "ort fp32", "setting": batch, "shape": shape, "value": value}
+        for batch, shape, value in ((1, "16", 20.0), (1, "64", 5.0), (4, "16", 60.0), (4, "64", 15.0))
+    ]
+    figure = heat_figure(fields)
+    specification = figure.chart.to_dict()
+    (colour,) = (found for found in _encodings(specification, "color") if "scale" in found)
+    assert colour["scale"]["domain"] == [0, 60.0]
+    assert all(found["sort"] == ["ort fp32 · 16", "ort fp32 · 64"] for found in _encodings(specification, "y"))
+    assert all(f"ort fp32, {field['shape']}: {field['value']:g}" in figure.summary for field in fields)

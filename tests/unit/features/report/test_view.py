@@ -19,6 +19,7 @@ from irbench.features.report import view
 from irbench.features.report.contents import Programs, RowProgram
 from irbench.features.report.view import page_of_runs
 from irbench.pages.html import html_of
+from irbench.pages.values import PageGrid
 from irbench.runs.stored_rows import fastest_row
 
 
@@ -93,6 +94,19 @@ def test_code_of_a_row_that_has_not_won_says_that_it_looks_fastest():
     undecided = replace(example(), winner=None)
     run = document(undecided)
     assert "The program of openvino, which looks fastest, without irbench" in page(run, programs=program_of(run, "x"))
+
+
+def test_tables_of_several_shapes_of_a_model_follow_one_of_all_their_rows():
+    short, long = (replace(example(), shapes={"tokens": (1, length)}) for length in (16, 64))
+    (entry,) = page_of_runs([(document(short, long), Path())], draws=False).entries
+    first, *others = entry.sections
+    (grid,) = first.parts
+    assert isinstance(grid, PageGrid)
+    assert first.question.startswith("All rows")
+    assert len(grid.rows) == len(short.cells) + len(long.cells)
+    assert len(others) == 2
+    (alone,) = page_of_runs([(document(short), Path())], draws=False).entries
+    assert len(alone.sections) == 1
 
 
 def test_every_row_is_in_the_table_with_a_key_of_its_own():
