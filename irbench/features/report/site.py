@@ -7,12 +7,13 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from irbench.pages.values import PageCell, PageGrid
 
 Kind: TypeAlias = Literal["inference", "generation", "training", "corun"]
 """What is measured: each has tables of its own, since its figures are not comparable with those of others."""
+KINDS: tuple[Kind, ...] = get_args(Kind)
 KIND_TITLES: Mapping[Kind, str] = {
     "inference": "Newest figures",
     "generation": "Generated texts",

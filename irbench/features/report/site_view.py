@@ -17,6 +17,7 @@ from irbench.core.row import Generated, Spans
 from irbench.features.report.site import (
     INDEX,
     KIND_TITLES,
+    KINDS,
     ROWS,
     Kind,
     SitePage,
@@ -199,7 +200,7 @@ class _View:
         self._content = content
         self.models = page_files("model", map(model_of, content.cells))
         self.backends = page_files("backend", map(backend_of, content.cells))
-        self.other_kinds = [kind for kind in KIND_TITLES if kind != "inference" and self._of_kind(kind)]
+        self.other_kinds: list[Kind] = [kind for kind in KINDS if kind != "inference" and self._of_kind(kind)]
         self._newest = {fingerprint(run.document.environment): run for run in reversed(content.runs)}
         self.machines = page_files("machine", self._newest)
 
@@ -300,14 +301,14 @@ class _View:
     ) -> Iterator[PageGrid]:
         """Yield a table for each kind of cells, and how they compare, but for a column of which all are the same."""
         yield from self._compared(compared, without)
-        for kind, title in KIND_TITLES.items():
+        for kind in KINDS:
             shown = [cell for cell in cells if kind_of(cell) == kind]
             if not shown:
                 continue
             columns = [column for column in self._cell_columns(kind) if column is not without]
             notes = (_INTERVALS, _left_out(len(shown), ROWS))
             key = "cells" if kind == "inference" else f"cells-{kind}"
-            grid = _filtered(key, title, columns, [_Entry(cell) for cell in shown], notes)
+            grid = _filtered(key, KIND_TITLES[kind], columns, [_Entry(cell) for cell in shown], notes)
             yield replace(grid, choices=tuple(_choices(columns, grid.rows)))
 
     def _compared(
