@@ -13,6 +13,9 @@ from irbench.spec import Artifact, Workload
 
 IMPORTS = ("import sys", "from PIL import Image, ImageOps")
 _FUNCTIONS = '''\
+BATCH = {batch}  # images in a call
+
+
 def read_image(path):
     """Return an image as it was read for the measurement: upright, {width} x {height} pixels, {range}."""
     with Image.open(path) as image:
@@ -34,11 +37,11 @@ def read_images(paths):
 
 def show_images(model, paths):
     """Run images given on the command line, and print where their outputs are largest."""
-    batches = [read_images(paths[place:place + {batch}]) for place in range(0, len(paths), {batch})]
+    batches = [read_images(paths[place:place + BATCH]) for place in range(0, len(paths), BATCH)]
 {run}
     for place, path in enumerate(paths):
-        for name, output in zip(OUTPUTS, outputs[place // {batch}]):
-            values = output[place % {batch}] if output.shape[:1] == ({batch},) else output
+        for name, output in zip(OUTPUTS, outputs[place // BATCH]):
+            values = output[place % BATCH] if output.shape[:1] == (BATCH,) else output
             print(f"{{path}}: {{name}} {{values.shape}} is largest at {{values.argmax()}}: {{values.max():.4g}}")'''
 _ONE_BY_ONE = "caller = Caller(model)\n    outputs = [call(caller, inputs) for inputs in batches]"
 _TOGETHER = "outputs = run_all(model, batches)"
@@ -87,13 +90,14 @@ class ImageReading:
 
     def _lines(self, place: int, batch_axis: int | None) -> Iterator[str]:
         """Yield what puts images, and the constants of other inputs, into the inputs of a call."""
-        batch, specs = self.workload.batch, self.artifact.inputs
+        specs = self.artifact.inputs
         stacked = "images[0]"
         if batch_axis is not None:
-            repeated = f"[images[place % len(images)] for place in range({batch})]"
+            repeated = "[images[place % len(images)] for place in range(BATCH)]"
             stacked = f"numpy.stack({repeated}, axis={batch_axis})"
         order = specs[place].permutation
-        yield f"inputs[{specs[place].name!r}] = {stacked}{'' if order is None else f'.transpose({tuple(order)})'}"
+        laid_out = stacked if order is None else f"{stacked}.transpose({tuple(order)})"
+        yield f"inputs[{specs[place].name!r}] = numpy.ascontiguousarray({laid_out})"
         for spec, own in zip(self.workload.bundle.inputs, specs, strict=True):
             if numbers := self.workload.feeding.values.get(spec.tensor.name):
                 yield f"inputs[{own.name!r}][:] = numpy.array({numbers!r}, {own.dtype!r})"

@@ -310,6 +310,7 @@ def test_the_program_of_an_image_model_reads_photos_as_they_were_read_for_the_me
         stored = np.load(folder / "check" / f"inputs-{call}.npz")["0"]
         read = program.read_images(photos[batch * call : batch * (call + 1)])[name]
         assert read.dtype == stored.dtype
+        assert read.flags.c_contiguous, "OpenVINO reads an array in place"
         np.testing.assert_array_equal(read, stored)
     command = [sys.executable, str(folder / "infer.py"), *map(str, photos)]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
