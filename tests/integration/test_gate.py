@@ -86,11 +86,14 @@ def test_both_are_rows_of_one_stored_table_each_verified_against_its_own_referen
     assert irbench("run", "--resume", called.document["gate"]["run"]).code == 2
 
 
-def test_a_budget_that_preparation_used_up_is_refused(base: Path, retrained: Path):
-    refused = gated(base, retrained, "--backends", "fake-a", "--budget", "0.01s")
-    assert refused.code == 2
-    assert "Preparing the models took" in refused.err
-    assert "--budget" in refused.err.partition("hint: ")[2]
+def test_a_budget_that_preparation_used_up_is_reported_before_measuring(base: Path, retrained: Path):
+    called = gated(base, retrained, "--backends", "fake-a", "--budget", "0.01s")
+    assert called.code == 6
+    assert "preparing the models took" in called.err
+    said = " ".join(called.out.split())
+    assert "Not decided: too few launches fit into the budget" in said
+    assert "this is not a pass (exit code 6)" in said
+    assert "need about --budget" in said
 
 
 def test_other_conditions_are_those_of_compare(base: Path, slower: Path):
