@@ -91,7 +91,7 @@ class Crew:
     def start(self) -> None: ...
 
     def start_and_prepare(self, together: Collection[str]) -> dict[str, PreparedSession]:
-        self._machine.now_s += SIDE_BY_SIDE * sum(map(self._machine.start, together))
+        self._machine.now_s += SIDE_BY_SIDE * sum(map(self._machine.start, sorted(together)))
         return dict.fromkeys(together, PreparedSession({"precision": "fp32"}, ()))
 
     def close(self) -> None:

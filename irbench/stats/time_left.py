@@ -30,9 +30,9 @@ from irbench.stats.stopping_rule import (
 )
 from irbench.stats.winner import find_winner, lead_miss
 
-_USUAL_SD = 0.008
+_USUAL_SD = 0.01
 """Standard deviation of a log ratio over launches before it was seen."""
-_USUAL_WEIGHT = 2.0
+_USUAL_WEIGHT = 1.0
 """Of that, as a number of launches."""
 _LUCK = 1.1
 """A run ends at the first look at which the interval happens to be narrow enough, which is before it is expected."""
