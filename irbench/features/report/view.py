@@ -73,7 +73,8 @@ def _run(document: RunDocument, folder: Path, number: int, programs: Programs, *
         program = programs.get((document.run_id, place))
         section = _table(document, place, f"{key}t{place}", number * 1000 + place, program)
         sections.append(_with_figures(section, document, place, number * 1000 + place, launches) if draws else section)
-    sections[:0] = [*_slowdowns(document, f"{key}-slowdowns"), *_all_shapes(document, f"{key}-shapes", draws=draws)]
+    slowdowns = list(_slowdowns(document, f"{key}-slowdowns"))
+    sections[:0] = slowdowns or _all_shapes(document, f"{key}-shapes", draws=draws)
     texts = tuple(PageCode(as_text(view)) for view in mode_views(document))
     if texts:
         charts = _mode_charts(document, f"{key}-texts", number * 1000) if draws else ()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from documents import cell, document, example, failed, group
+from documents import cell, document, example, failed, group, speedup
 
 from irbench.charts import drawing
 from irbench.core.result import RunDocument
@@ -21,6 +21,7 @@ from irbench.features.report.view import page_of_runs
 from irbench.pages.html import html_of
 from irbench.pages.values import PageGrid
 from irbench.runs.stored_rows import fastest_row
+from irbench.spec import Neighbour
 
 
 class _Tags(HTMLParser):
@@ -107,6 +108,17 @@ def test_tables_of_several_shapes_of_a_model_follow_one_of_all_their_rows():
     assert len(others) == 2
     (alone,) = page_of_runs([(document(short), Path())], draws=False).entries
     assert len(alone.sections) == 1
+
+
+def test_a_co_run_begins_with_its_slowdowns_and_not_with_the_rows_of_all_tables():
+    alone = cell("ort")
+    beside = replace(alone, id="beside", requested=replace(alone.requested, beside=Neighbour("cpu")))
+    beside = replace(beside, speedup=speedup(0.5, 0.4, 0.6, "slower"))
+    again = replace(alone, id=f"{alone.id}-again", speedup=speedup(1.0, 0.9, 1.1, "same"))
+    run = document(group(beside, again, alone), group(beside, again, alone))
+    text = page(run)
+    assert "slowdowns-grid" in text
+    assert "shapes-grid" not in text
 
 
 def test_every_row_is_in_the_table_with_a_key_of_its_own():
