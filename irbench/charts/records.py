@@ -171,22 +171,22 @@ def loads(rows: Sequence[ChartRow], setting: Setting) -> list[Record]:
     return rows_with_load if len({record["setting"] for record in rows_with_load}) > 1 else []
 
 
-def heat(rows: Iterable[tuple[ChartRow, str]]) -> list[Record]:
+def heat(rows: Iterable[tuple[ChartRow, str, str]]) -> list[Record]:
     """Return the throughput of rows at each batch and shape; empty unless both have several values.
 
     Args:
-        rows: With what their shape is called, which does not differ where only the batch does.
+        rows: With what they and their shapes are called, which does not differ where only the batch does.
     """
     fields: list[Record] = [
         {
             "key": row.key,
             "row": row.label,
-            "series": _other_settings(row, "batch"),
+            "series": series,
             "setting": row.result.batch,
             "shape": shape,
             "value": rate.value,
         }
-        for row, shape in rows
+        for row, series, shape in rows
         if (rate := throughput_of(row.result)) is not None
     ]
     varies = all(len({field[setting] for field in fields}) > 1 for setting in ("setting", "shape"))

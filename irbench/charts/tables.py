@@ -10,6 +10,7 @@ from irbench.charts.figure import Figure
 from irbench.charts.records import ChartRow
 from irbench.core.record import LaunchRecord
 from irbench.core.result import GroupResult, RunDocument
+from irbench.core.row import distinguish, name_of
 from irbench.render.columns.declaration import RowSource
 from irbench.render.table_title import sizes_text
 
@@ -66,12 +67,17 @@ def figures_of_shapes(sources: Sequence[RowSource]) -> Iterator[Figure]:
     for source in sources:
         if source.row.state == "ok":
             by_model.setdefault(source.model, []).append(source)
-    for model, own in by_model.items():
+    for number, (model, own) in enumerate(by_model.items()):
         shapes = _shapes_without_batch(own)
-        rows = [(ChartRow(f"h{place}", source.label, source.row), shapes[place]) for place, source in enumerate(own)]
+        named = distinguish({place: replace(name_of(source.row), batch=0) for place, source in enumerate(own)})
+        rows = [
+            (ChartRow(f"h{place}", source.label, source.row), named[place], shapes[place])
+            for place, source in enumerate(own)
+        ]
         if fields := records.heat(rows):
             figure = specs.heat_figure(fields, words_of(own[0].table))
-            yield figure if len(by_model) == 1 else replace(figure, title=f"{model}: {figure.title}")
+            name = f"{figure.name}-{number + 1}" if number else figure.name
+            yield replace(figure, name=name, title=figure.title if len(by_model) == 1 else f"{model}: {figure.title}")
 
 
 def _shapes_without_batch(sources: Sequence[RowSource]) -> list[str]:

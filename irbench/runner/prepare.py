@@ -275,19 +275,21 @@ def compared_together(request: RunRequest, models: Sequence[SizedModel]) -> tupl
     """Return the models of each table, in the order of the first of each.
 
     The batches of a model at one shape share a table, and so do models that take equal inputs and give outputs of one
-    form. Where the request says so, all models with equally many samples in turns and equally long prompts share one.
-    Models of the zoo with different names are different networks, which have tables of their own. So has every model at
-    every batch where the request says so, where samples take turns (a batch is several of them), and where rows are
-    measured alone.
+    form. Where the request says so, all models with equally many samples in turns share one, each at the same place
+    among its shapes or prompts. Models of the zoo with different names are different networks, which have tables of
+    their own. So has every model at every batch where the request says so, where samples take turns (a batch is several
+    of them), and where rows are measured alone.
     """
     is_alone = request.generate is not None and not request.side_by_side
     if request.apart or request.measures_rows_alone or request.dynamic or is_alone:
         return tuple((model,) for model in models)
     if request.side_by_side:
-        alike: dict[tuple[int, int | None], list[SizedModel]] = {}
+        shapes: dict[int, list[Mapping[str, int]]] = {}
+        alike: dict[tuple[int, int], list[SizedModel]] = {}
         for model in models:
-            workload = model.workload
-            alike.setdefault((workload.feeding.count, workload.sizes.get(PROMPT)), []).append(model)
+            own, known = _unbatched(model.workload.sizes), shapes.setdefault(id(model.bundle), [])
+            known += [own] if own not in known else []
+            alike.setdefault((model.workload.feeding.count, known.index(own)), []).append(model)
         return tuple(map(tuple, alike.values()))
     networks = frozenset(registry.names(registry.MODELS))
     tables: list[list[SizedModel]] = []

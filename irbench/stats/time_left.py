@@ -162,6 +162,8 @@ def _claims(
 
 def _launches_until(values: Sequence[float], target: float, miss: float, timing: Timing) -> int:
     """Return after how many launches an interval should be narrow enough, at most ``timing.max_launches``."""
+    if not values:
+        return timing.min_launches
     middle = statistics.fmean(values)
     squares = _USUAL_WEIGHT * _USUAL_SD**2 + sum((value - middle) ** 2 for value in values)
     scatter = math.sqrt(squares / (_USUAL_WEIGHT + len(values) - 1))
@@ -184,6 +186,8 @@ def times_of(
         usual_s = max(0.0, launches_s[0] - first_extra_s)
         return LaunchTimes(usual_s, max(0.0, usual_s - spare_s(records[0], timing)))
     work = work_of(records)
+    if not work:  # every cell failed
+        return LaunchTimes(launches_s[-1], launches_s[-1])
     most = max(len(record.cells) for record in records)
     full = most * statistics.fmean(work.values())
     shares = [(sum(work[own.cell] for own in record.cells) / full, record, took_s) for record, took_s in timed[1:]]

@@ -41,6 +41,17 @@ def test_every_batch_has_its_shapes_bound(bundle: Bundle, tmp_path: Path) -> Non
         assert not artifact.inputs[0].dynamic_dimensions
 
 
+@pytest.mark.parametrize("side_by_side", [False, True])
+def test_models_share_a_table_at_each_shape(tmp_path: Path, side_by_side: bool) -> None:
+    one = models.two_inputs(tmp_path)
+    first = Bundle("one", tuple(InputSpec(spec) for spec in one.inputs), (one,))
+    second = replace(first, name="two")
+    swept = RunRequest((first, second), FAKES, sweep=("length", ((5,), (9,), (13,))), side_by_side=side_by_side)
+    tables = prepare(swept, tmp_path / "scratch").tables
+    assert [{own.model.workload.sizes["length"] for own in table} for table in tables] == [{5}, {9}, {13}]
+    assert [[own.model.bundle.name for own in table] for table in tables] == [["one", "two"]] * 3
+
+
 @pytest.mark.parametrize(("dtype", "precision"), [("float16", "fp16"), ("float32", "fp32"), ("float64", "native")])
 def test_a_graph_is_run_in_its_own_precision_where_that_can_be_asked_for(
     bundle: Bundle, tmp_path: Path, dtype: str, precision: str

@@ -7,11 +7,13 @@ import random
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import documents
 import pytest
 from scripted_machine import Machine, result_of
 
 from irbench.runner.run_progress import Progress
 from irbench.spec import Timing
+from irbench.stats.time_left import LaunchTimes, times_of
 
 RUNS, ERROR, ENOUGH = 20, 0.3, 0.85
 
@@ -104,3 +106,8 @@ def test_the_starts_of_the_first_launch_tell_already_how_long_the_run_takes(
     block = next(moment for moment in moments if moment[1].activity.code == "block")
     assert foretold_s(block) == pytest.approx(took_s, rel=0.4)
     assert foretold_s(moments[0]) == pytest.approx(60.0, abs=2)
+
+
+def test_launches_in_which_every_cell_failed_take_what_the_last_one_took() -> None:
+    records = [documents.launch(number, cells=()) for number in range(2)]
+    assert times_of(records, [3.0, 2.0], Timing(), 0.0) == LaunchTimes(2.0, 2.0)

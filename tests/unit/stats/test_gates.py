@@ -38,6 +38,7 @@ def test_so_they_do_beside_other_programs() -> None:
     assert slower.regressions >= LEAST_FOUND
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("name", [*QUIET, *LOADED])
 def test_alarms_are_rare_everywhere_and_ten_per_cent_are_found_where_there_is_time(name: str) -> None:
@@ -49,6 +50,7 @@ def test_alarms_are_rare_everywhere_and_ten_per_cent_are_found_where_there_is_ti
     assert slower.regressions >= LEAST_FOUND or name in TOO_BUSY
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("name", QUIET[:2])
 def test_alarms_and_wrong_passes_of_several_rows_are_rare(name: str) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.store.folders import default_root
 from irbench.store.listing import find_run, list_runs
 from irbench.store.profiles import begin_profile, find_profile, profile_ids
 
@@ -57,13 +56,8 @@ def test_where_nothing_is_stored_the_hint_says_how_to_profile(tmp_path: Path) ->
     assert "irbench profile" in caught.value.hint
 
 
-def test_profiles_are_no_runs_and_make_a_folder_one_of_irbenchs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_profiles_are_no_runs(root: Path) -> None:
     assert list_runs(root).entries == ()
-    monkeypatch.delenv("IRBENCH_RESULTS")
-    results = root / "results"
-    begin_profile(results, "2026-12-01T00:00:00+00:00", NEW).commit(b"{}")
-    monkeypatch.chdir(root)
-    assert default_root() == results
 
 
 def test_who_asks_for_a_profile_as_a_run_hears_how_it_is_shown(root: Path) -> None:
