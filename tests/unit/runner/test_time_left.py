@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import documents
@@ -109,5 +109,5 @@ def test_the_starts_of_the_first_launch_tell_already_how_long_the_run_takes(
 
 
 def test_launches_in_which_every_cell_failed_take_what_the_last_one_took() -> None:
-    records = [documents.launch(number, cells=()) for number in range(2)]
+    records = [replace(documents.launch(number), cells=()) for number in range(2)]
     assert times_of(records, [3.0, 2.0], Timing(), 0.0) == LaunchTimes(2.0, 2.0)
