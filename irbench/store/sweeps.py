@@ -186,11 +186,14 @@ class SweepProgress:
         elif isinstance(event, TableBegun):
             self.begun[event.table] = event
             self.failed.pop(event.table, None)
+            if event.table in self.done and self.done[event.table].run != event.run:
+                del self.done[event.table]  # whose run was deleted
         elif isinstance(event, TableDone):
             self.done[event.table] = event
             self.failed.pop(event.table, None)
         elif isinstance(event, TableFailed):
             self.failed[event.table] = event
+            self.done.pop(event.table, None)
         else:
             self.ends[event.end.curve] = event.end
 
@@ -210,7 +213,8 @@ class SweepProgress:
         tables = tuple(table for table, done in self.done.items() if done.run in runs)
         for table in tables:
             del self.done[table]
-            self.begun.pop(table, None)
+            if table in self.begun and self.begun[table].run in runs:
+                del self.begun[table]
         return tables
 
     def point(self, table: str) -> CurvePoint | None:

@@ -125,7 +125,7 @@ def _forget_deleted(state: StateFile, root: Path, reporter: Reporter) -> None:
     stored = {folder.name for folder in folders_of_sweep(root, state)}
     forgotten = state.progress.forget({done.run for done in state.progress.done.values()} - stored)
     if forgotten:
-        reporter.say(f"{plural(len(forgotten), 'table')} measured again: the runs were deleted")
+        reporter.say(f"measuring {plural(len(forgotten), 'table')} again, because their runs were deleted")
 
 
 def _say_other_seed(seed: int, requested: int | None, reporter: Reporter) -> None:

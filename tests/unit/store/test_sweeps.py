@@ -68,6 +68,20 @@ def test_a_table_that_failed_and_was_begun_again_has_not_failed(tmp_path: Path):
     assert (progress.failed, progress.runs) == ({}, ("run1",))
 
 
+def test_a_table_that_is_measured_again_is_no_longer_done_until_it_is(tmp_path: Path):
+    begun(tmp_path, TableBegun("t1", "run1"), DONE, TableBegun("t1", "run2"))
+    progress = opened(tmp_path).progress
+    assert (progress.done, progress.runs) == ({}, ("run2",))
+    assert progress.forget({"run1"}) == ()
+    assert progress.begun["t1"].run == "run2"
+
+
+def test_a_table_that_fails_when_it_is_measured_again_has_failed(tmp_path: Path):
+    begun(tmp_path, DONE, TableFailed("t1", "a", "b", 2))
+    progress = opened(tmp_path).progress
+    assert (progress.done, list(progress.failed)) == ({}, ["t1"])
+
+
 def test_a_crash_after_any_byte_loses_the_last_event_at_most(tmp_path: Path):
     path = begun(tmp_path, *EVENTS)
     whole = path.read_bytes()
