@@ -84,15 +84,17 @@ def launches_ahead(
     """
     launches = observe(group, records, timing)
     eligibility = within_max_latency(decide_eligibility(group, records, admission), group, records, launches)
-    needed = _needed(launches, eligibility, timing)
-    if not needed:
-        return ()
+    begun = {own.cell for record in records for own in record.cells} | admission.absent.keys()
+    begun |= {failed for record in records for failed in record.failures}
+    waiting = {cell.id: timing.min_launches for cell in group.cells if cell.id not in begun}
     counts = launch_counts(launches, eligibility)
-    work = work_of(records)
-    usual = statistics.fmean(work.values())
-    left = {cell: max(1, count - counts[cell]) for cell, count in needed.items()}
-    full = min(len(eligibility.healthy), timing.most_cells) * usual
-    return tuple(share for share in _shares(left, work, timing.most_cells, full, eligibility.baseline))
+    needed = _needed(launches, eligibility, timing)
+    left = waiting | {cell: max(1, count - counts[cell]) for cell, count in needed.items()}
+    if not left:
+        return ()
+    work = work_of(records) or dict.fromkeys(left, 1.0)
+    full = min(len(eligibility.healthy) + len(waiting), timing.most_cells) * statistics.fmean(work.values())
+    return tuple(_shares(left, work, timing.most_cells, full, eligibility.baseline))
 
 
 def _shares(

@@ -111,3 +111,14 @@ def test_the_starts_of_the_first_launch_tell_already_how_long_the_run_takes(
 def test_launches_in_which_every_cell_failed_take_what_the_last_one_took() -> None:
     records = [replace(documents.launch(number), cells=()) for number in range(2)]
     assert times_of(records, [3.0, 2.0], Timing(), 0.0) == LaunchTimes(2.0, 2.0)
+
+
+def test_rows_that_take_turns_in_launches_are_foreseen_before_their_first_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = range(12)
+    machine = RealMachine({f"row{row}": 1.0 for row in rows}, {f"row{row}": 0.01 * (1 + row / 5) for row in rows})
+    moments, took_s = foreseen(machine, Timing(budget=600.0), tmp_path, monkeypatch)
+    launched = [moment for moment in moments if moment[1].interim is not None]
+    assert foretold_s(launched[0]) == pytest.approx(took_s, rel=0.3)
+    assert foretold_s(launched[1]) == pytest.approx(took_s, rel=0.3)
