@@ -67,6 +67,7 @@ class Timing:
         before_s: What preparing the run used of a budget that somebody gave. Where that was long, so are starts.
         sized_for: Wall time that one group's launches are sized for where that is less than ``budget``, down to the
             smallest launch there is; ``None`` sizes them for the budget.
+        sized_share: Of the budget that a group has in the end, what its launches are sized for at most.
         sustain: How long each cell also runs alone and uninterrupted in each launch; 0 leaves it out.
         energy: Whether the energy is read that the machine uses while a cell runs alone, and while none does.
         idle: How long the machine is left idle in each launch, for the power that it needs then.
@@ -118,6 +119,7 @@ class Timing:
     budget: float = 90.0
     before_s: float = 0.0
     sized_for: float | None = None
+    sized_share: float = 1.0
     sustain: float = 0.0
     energy: bool = False
     idle: float = 1.0
@@ -155,6 +157,12 @@ class Timing:
             round_seconds=max(self.round_seconds, self.gpu_round_seconds),
             stream_round_seconds=max(self.stream_round_seconds, self.gpu_round_seconds),
         )
+
+    @property
+    def sized_for_s(self) -> float:
+        """Wall time that one group's launches are sized for."""
+        share_s = self.sized_share * self.budget
+        return share_s if self.sized_for is None else min(share_s, self.sized_for)
 
     def within_budget(self, budget_s: float, before_s: float = 0.0) -> Timing:
         """Return the numbers with a budget that somebody gave, which bounds a deadline that nobody did."""

@@ -9,7 +9,7 @@ early, and because of what was seen, costs no confidence.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
@@ -244,13 +244,29 @@ def forecast_s(
 ) -> float:
     """Return how long a launch of these cells should take with the fewest blocks that it may have, in seconds.
 
+    Of several launches, how long they take together: a cell counts as often as it is named.
+
     As long as the longer of the last two launches, less the blocks that they could have done without, and the share of
-    the work that their other cells were. The first launch verifies, and starts and compiles one cell after the other,
-    so it counts only while it is the only one.
+    the work that their other cells were. The first launch of a cell verifies it, and starts and compiles such cells one
+    after the other, so it counts only while there is no other.
     """
     timed = list(zip(records, launches_s, strict=True))
-    usual = timed[1:][-2:] or timed[:1]
-    return max((_share(record, cells) * (seconds - spare_s(record, timing)) for record, seconds in usual), default=0.0)
+    usual = [timed[place] for place in without_new_cells(records)][-2:] or timed[-1:]
+    known = work_of(records)
+    each_s = (_share(record, cells, known) * (seconds - spare_s(record, timing)) for record, seconds in usual)
+    return max(each_s, default=0.0)
+
+
+def without_new_cells(records: Sequence[LaunchRecord]) -> tuple[int, ...]:
+    """Return the places of the launches that measured cells, all of which had been measured before."""
+    known: set[str] = set()
+    found: list[int] = []
+    for place, record in enumerate(records):
+        cells = {cell.cell for cell in record.cells}
+        if cells and cells <= known:
+            found.append(place)
+        known |= cells
+    return tuple(found)
 
 
 def spare_s(record: LaunchRecord, timing: Timing) -> float:
@@ -270,11 +286,14 @@ def work_of(records: Sequence[LaunchRecord]) -> dict[str, float]:
     }
 
 
-def _share(record: LaunchRecord, cells: Sequence[str]) -> float:
-    """Return the work of these cells as a share of a launch's; the largest of a cell is taken for one not in it."""
+def _share(record: LaunchRecord, cells: Sequence[str], known: Mapping[str, float]) -> float:
+    """Return the work of these cells as a share of a launch's.
+
+    Of a cell that is not in it, what is known of other launches; the largest of this one where nothing is.
+    """
     work = work_of([record])
     unknown = max(work.values(), default=1)
-    return sum(work.get(cell, unknown) for cell in cells) / max(1, sum(work.values()))
+    return sum(work.get(cell, known.get(cell, unknown)) for cell in cells) / max(1, sum(work.values()))
 
 
 def launches_planned(cells: int, timing: Timing) -> float:

@@ -214,12 +214,12 @@ def seconds_left(
         planned: For how many launches the budget is to have room, those that ended included.
         must: How many launches run whatever the budget is.
     """
-    now_s, sized_for_s = pace.elapsed_s, min(timing.budget, timing.sized_for or timing.budget)
+    now_s = pace.elapsed_s
     for place, share in enumerate(shares):
         least_s = share * times.least_s
         if place >= must and now_s + least_s + pace.closing_s > timing.budget:
             break
         ahead = max(1.0, planned - len(pace.launches_s) - place)
-        room_s = (sized_for_s - now_s - pace.closing_s) / ahead
+        room_s = (timing.sized_for_s - now_s - pace.closing_s) / ahead
         now_s += max(least_s, min(share * times.usual_s, room_s))
     return max(0.0, now_s + pace.closing_s - pace.elapsed_s)

@@ -202,7 +202,7 @@ def test_an_option_with_the_value_of_its_default_replaces_that_of_a_stored_plan(
         ("sustained<-5%", "Add --sustain 10s"),
         ("first_token>5%", "Add --generate 64"),
         ("spread>5%", "a run has one value of spread"),
-        ("new_shape>5%", "calls each model with one shape"),
+        ("new_shape>5%", "irbench run --shapes ... --dynamic"),
     ],
 )
 def test_a_condition_on_a_figure_that_is_not_measured_is_refused(base: Path, slower: Path, condition: str, said: str):

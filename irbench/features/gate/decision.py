@@ -21,7 +21,7 @@ from irbench.stats.intervals import Interval, interval_at, looks_of
 from irbench.stats.launch_planning import parts_of
 from irbench.stats.observed import Observed, observe, observe_otherwise
 from irbench.stats.speedups import holm_intervals
-from irbench.stats.stopping_rule import Next, Pace, forecast_s
+from irbench.stats.stopping_rule import Next, Pace, forecast_s, without_new_cells
 from irbench.stats.summary import summarise
 from irbench.stats.winner import LeadEstimate, contradiction
 
@@ -221,11 +221,12 @@ class UntilDecided(UnforeseenEnd):
         if len(records) >= timing.max_launches * parts_of(len(group.cells), timing.most_cells):
             return Next(stopped_by="launches")
         following = self._next(group, open_, records, timing)
-        launch_s = forecast_s(records, pace.launches_s, following.cells, timing)
-        # the first launch takes longer than the others; from the second on, the fewest must fit
-        missing = timing.min_launches * parts_of(len(group.cells), timing.most_cells) - len(records)
-        needed = max(1, missing) if len(records) > 1 else 1
-        ended_s = pace.elapsed_s + needed * launch_s + pace.closing_s
+        needed_s = forecast_s(records, pace.launches_s, following.cells, timing)
+        if without_new_cells(records):  # which show how long launches take: the fewest must fit
+            missing = {pair: max(0, timing.min_launches - _launched(records, pair)) for pair in open_}
+            cells = [row for pair in open_ for row in (pair.base, pair.new) * missing[pair]]
+            needed_s = max(needed_s, forecast_s(records, pace.launches_s, cells, timing))
+        ended_s = pace.elapsed_s + needed_s + pace.closing_s
         stopped_by: StoppedBy | None = "budget" if ended_s > timing.budget else None
         return Next(stopped_by=stopped_by) if stopped_by else following
 
@@ -235,11 +236,10 @@ class UntilDecided(UnforeseenEnd):
         if not pairs:
             return Next(stopped_by="failures")
         most = (timing or Timing()).most_cells // 2
-        launched = {pair: sum(_is_in(record, pair) for record in records) for pair in pairs}
-        chosen = sorted(pairs, key=lambda pair: launched[pair])[:most]
+        chosen = sorted(pairs, key=lambda pair: _launched(records, pair))[:most]
         rows = {row for pair in chosen for row in (pair.base, pair.new)}
         return Next(tuple(cell.id for cell in group.cells if cell.id in rows))
 
 
-def _is_in(record: LaunchRecord, pair: Pair) -> bool:
-    return {pair.base, pair.new} <= {cell.cell for cell in record.cells}
+def _launched(records: Sequence[LaunchRecord], pair: Pair) -> int:
+    return sum({pair.base, pair.new} <= {cell.cell for cell in record.cells} for record in records)

@@ -50,11 +50,10 @@ from irbench.system import host
 from irbench.worker.requested_confinement import require_confinement
 from irbench.worker.scratch import scratch_folder
 
-TIMING = Timing(min_launches=6, max_launches=40, most_blocks=30)
+TIMING = Timing(min_launches=6, max_launches=40, most_blocks=30, sized_share=0.75)
 """Intervals from six launches on rest on no assumption, and no later look is paid for by an early one that is wide.
-What scatters on a busy machine are blocks, of which launches may therefore have many."""
-_SIZED_FOR = 0.75
-"""Of the budget, what launches are sized for: where the load of the machine grows, six must still fit."""
+What scatters on a busy machine are blocks, of which launches may therefore have many. Where the load of the machine
+grows, six must still fit, for which a quarter of the budget is left."""
 _NOT_FROM_PLANS = ("quick", "thorough", "name", "note", "baseline", "budget", "results", "no_lock", "command")
 """What a stored run was asked for besides its rows and their figures."""
 _MEASURED_WITH: Mapping[str, str] = {
@@ -120,8 +119,6 @@ def gate_with(options: GateOptions, reporter: Reporter) -> Gate:
                 f"warning: preparing the models took {watch.elapsed_s:.0f} s, the whole --budget of"
                 f" {options.budget:g}s: the gate ends undecided after one launch, unless NEW's outputs are wrong"
             )
-        timing = request.timing
-        request = replace(request, timing=replace(timing, sized_for=_SIZED_FOR * timing.budget))
         sides = asked.sides(request)
         schedule = UntilDecided(sides, options.conditions, tables=sum(group.can_run for group in groups))
         destination = RunDestination(asked.run.results)
@@ -256,7 +253,7 @@ def _require_measured(condition: Condition, run: RunOptions) -> None:
     if figure == "new_shape":
         raise IrbenchError(
             f"`--fail-on '{condition.text}'` cannot be decided by a gate, which calls each model with one shape.",
-            hint="Compare stored runs: irbench run --shapes, then irbench compare.",
+            hint="Compare stored runs: irbench run --shapes ... --dynamic, then irbench compare.",
         )
     if not FIGURES[figure].is_judged_in_one_run:
         raise IrbenchError(
@@ -282,6 +279,7 @@ def _timing(timing: Timing, limit: float) -> Timing:
         min_launches=TIMING.min_launches,
         max_launches=TIMING.max_launches,
         most_blocks=TIMING.most_blocks,
+        sized_share=TIMING.sized_share,
         target=limit,
     )
 

@@ -210,6 +210,12 @@ def test_the_first_launch_foretells_only_the_second():
     assert forecast_s(three, [20.0, 7.0, 8.0], ["a"], RULE_TIMING) == pytest.approx(7.9)
 
 
+def test_no_launch_foretells_others_that_measures_a_cell_for_the_first_time():
+    parts = in_parts([{"a": 10.0, "b": 10.0}, {"a": 10.0, "c": 10.0}, {"a": 10.0, "b": 10.0}])
+    assert forecast_s(parts[:2], [20.0, 15.0], ["a", "b"], RULE_TIMING) == pytest.approx(14.9)
+    assert forecast_s(parts, [20.0, 15.0, 8.0], ["a", "b"], RULE_TIMING) == pytest.approx(7.9)
+
+
 def test_a_group_without_a_measured_cell_ends():
     records = [launch(0, [], failures={"base": Failure("import", "gone"), "cell": Failure("import", "gone")})]
     found = next_launch(group("base", "cell"), records, RULE_TIMING, EVERYONE, Pace(1, [1.0]))

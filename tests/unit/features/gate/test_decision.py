@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import launches as made
 import pytest
 from documents import cell, failed
+from scripted_machine import Machine, result_of
 
 from irbench.across_runs.texts import checked_text
 from irbench.core.record import Failure, LaunchRecord
-from irbench.core.result import UnevenLoad
+from irbench.core.result import GroupResult, UnevenLoad
 from irbench.features.gate.decision import GatedRow, GatedTable, UntilDecided, _without_figures, gated_rows
 from irbench.features.gate.report import GateReport
 from irbench.features.gate.run import TIMING as GATE_TIMING
 from irbench.features.gate.sides import Pair, Side, Sides
 from irbench.features.gate.view import gate_view
+from irbench.notices.warnings import TooFewLaunches
 from irbench.options.conditions import read_condition
 from irbench.spec import Group
 from irbench.stats.eligibility import Admission
@@ -174,6 +177,71 @@ def test_it_ends_after_two_launches_if_the_launches_of_an_interval_do_not_fit():
     assert following(levels, seconds=96.5).stopped_by == "budget"
     one = {"old": EVEN[:1], "new": times(1.0, 1)}
     assert following(one, seconds=96.5).cells == ("old", "new")
+
+
+FOUR = tuple(Pair(f"old{place}", f"new{place}") for place in range(4))
+CELLS = tuple(row for pair in FOUR for row in (pair.base, pair.new))
+
+
+@dataclass(frozen=True)
+class FourPairs(Sides):
+    """Sides whose rows belong together by their ids."""
+
+    def pairs_of(self, _group: Group) -> tuple[Pair, ...]:
+        return FOUR
+
+
+UNTIL_FOUR = UntilDecided(FourPairs(Side("old"), Side("new")), (LIMIT,))
+
+
+def following_of_four(parts: Sequence[Sequence[int]], *, seconds: float, broken: Sequence[int] = ()) -> Next:
+    """Return what follows launches of these pairs, each of which takes a second per pair."""
+    records = made.in_parts([dict.fromkeys(_rows(part), 10.0) for part in parts])
+    records[0] = replace(records[0], failures=dict.fromkeys(_rows(broken), Failure("load", "nobody knows Foo")))
+    pace = Pace(seconds, [float(len(part)) for part in parts])
+    return UNTIL_FOUR.following(made.group(*CELLS), records, TIMING, Admission(), pace)
+
+
+def _rows(places: Sequence[int]) -> list[str]:
+    return [row for place in places for row in (f"old{place}", f"new{place}")]
+
+
+def test_four_pairs_need_eight_launches_of_three():
+    three = [(0, 1, 2), (3, 0, 1), (2, 3, 0)]
+    assert following_of_four(three, seconds=84.5).stopped_by is None  # 15 launches of a pair are left: 13 to 15 s
+    assert following_of_four(three, seconds=88.5).stopped_by == "budget"
+
+
+def test_pairs_that_failed_need_no_launches():
+    both = [(0, 1), (0, 1)]
+    assert following_of_four(both, seconds=92.0, broken=(2, 3)).stopped_by is None
+    assert following_of_four(both, seconds=94.0, broken=(2, 3)).stopped_by == "budget"
+
+
+def test_one_pair_that_is_left_has_a_launch_of_its_own_each_time():
+    one = [(0,), (0,)]
+    assert following_of_four(one, seconds=97.0, broken=(1, 2, 3)).stopped_by == "budget"
+
+
+def test_while_launches_have_new_rows_nobody_knows_what_one_costs():
+    assert following_of_four([(0, 1, 2), (3, 0, 1)], seconds=90.0).stopped_by is None
+    assert following_of_four([(0, 1, 2), (3, 0, 1)], seconds=98.0).stopped_by == "budget"
+
+
+def four_pairs(budget_s: float, folder: Path, monkeypatch: pytest.MonkeyPatch) -> GroupResult:
+    machine = Machine(dict.fromkeys(CELLS, 1.0), dict.fromkeys(CELLS, 0.02))
+    folder.mkdir()
+    timing = replace(GATE_TIMING, budget=budget_s)
+    return result_of(machine, timing, folder, monkeypatch, schedule=UNTIL_FOUR)[0]
+
+
+@pytest.mark.parametrize("budget_s", [25.0, 40.0])
+def test_the_budget_that_a_gate_advises_decides_four_pairs(
+    budget_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    short = four_pairs(budget_s, tmp_path / "short", monkeypatch)
+    (needed_s,) = [warning.needed_s for warning in short.warnings if isinstance(warning, TooFewLaunches)]
+    assert four_pairs(needed_s, tmp_path / "enough", monkeypatch).stopped_by == "target"
 
 
 def test_a_budget_that_is_too_short_is_shown_with_the_one_that_is_needed():
