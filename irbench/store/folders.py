@@ -88,9 +88,15 @@ def default_root() -> Path:
 
 def runs_here_text(root: Path) -> str:
     """Return what else a hint says where ``./results`` has runs, as former releases put them there; else nothing."""
+    here = former_root(root)
+    has_runs = here is not None and any(_MONTH.fullmatch(entry.name) for entry in _entries(here / _RUNS))
+    return "; for those in ./results add --results results" if has_runs else ""
+
+
+def former_root(root: Path) -> Path | None:
+    """Return ``results``, where former releases put runs, unless that is ``root``."""
     here = Path("results")
-    has_runs = any(_MONTH.fullmatch(entry.name) for entry in _entries(here / _RUNS))
-    return "; for those in ./results add --results results" if has_runs and here.resolve() != root.resolve() else ""
+    return here if here.resolve() != root.resolve() else None
 
 
 def place_of(root: Path, created: str, run_id: str) -> Path:
@@ -111,16 +117,22 @@ def results_option(root: str | Path | None) -> str:
 
 def run_argument(folder: Path) -> str:
     """Return what names a run in a command: its id and where it is stored, or its folder where that is in no store."""
-    root = folder.parent.parent.parent
-    if folder.parent.parent.name != _RUNS:
-        return quote(str(folder))
-    return f"{folder.name}{results_option(root)}"
+    return f"{folder.name}{results_option(root_of(folder))}" if is_in_store(folder) else quote(str(folder))
+
+
+def is_in_store(folder: Path) -> bool:
+    """Return whether the folder of a run lies in a folder of results, where its id names it."""
+    return folder.parent.parent.name == _RUNS
+
+
+def root_of(folder: Path) -> Path:
+    """Return the folder of results in which that of a run lies."""
+    return folder.parent.parent.parent
 
 
 def removal_of(folder: Path) -> str:
     """Return the command that removes a run."""
-    is_stored = folder.parent.parent.name == _RUNS
-    return f"{'irbench results rm' if is_stored else 'rm -r'} {run_argument(folder)}"
+    return f"{'irbench results rm' if is_in_store(folder) else 'rm -r'} {run_argument(folder)}"
 
 
 def profiles_folder(root: Path) -> Path:

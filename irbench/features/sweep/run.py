@@ -24,7 +24,7 @@ from irbench.measure.clock import utc_now
 from irbench.options.option import names_keywords
 from irbench.runner.continuation import confinement_change, confinement_remedy
 from irbench.runs.results import Interrupted
-from irbench.store.folders import default_root
+from irbench.store.folders import default_root, former_root
 from irbench.store.listing import folders_of_sweep
 from irbench.store.sweeps import Header, StateFile, TablesAsked
 from irbench.system import host
@@ -98,7 +98,7 @@ def _state(
             state.add(TablesAsked(asked))
         return state
     if call.resume:
-        reporter.say(f"no sweep {name} was begun: beginning it")
+        reporter.say(f"no sweep {name} was begun: beginning it{_begun_here_text(root, name)}")
     header = Header(
         name=name,
         created=utc_now().isoformat(timespec="seconds"),
@@ -109,6 +109,16 @@ def _state(
         confined=is_confinement_asked_for(),
     )
     return StateFile.begin(root, header)
+
+
+def _begun_here_text(root: Path, name: str) -> str:
+    """Return where a sweep of this name was begun, if that is where former releases put it; else nothing."""
+    here = former_root(root)
+    try:
+        is_begun = here is not None and StateFile.read(here, name) is not None
+    except IrbenchError:  # it is damaged: whoever goes on with it is told
+        is_begun = True
+    return "; to go on with that in ./results, stop this and add --results results" if is_begun else ""
 
 
 def _require_confinement_as_begun(state: StateFile) -> None:

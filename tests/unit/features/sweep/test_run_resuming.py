@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import documents
@@ -29,6 +30,26 @@ def test_a_sweep_that_was_begun_goes_on_only_when_asked_to(measured: Measured):
         sweep(plan())
     assert "resume=True" in caught.value.hint
     assert len(measured.batches) == 3
+
+
+def test_a_sweep_that_a_former_release_began_in_the_current_folder_is_named_where_another_begins(
+    measured: Measured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO, "irbench")
+    monkeypatch.chdir(tmp_path)
+    sweep(plan())
+    (said,) = said_of_beginning(tmp_path / "elsewhere", caplog)
+    assert "no sweep night was begun" in said
+    assert "that in ./results" in said
+    assert "--results results" in said
+    (said,) = said_of_beginning(tmp_path / "other", caplog, name="day")
+    assert "./results" not in said
+
+
+def said_of_beginning(root: Path, caplog: pytest.LogCaptureFixture, **options: str) -> list[str]:
+    caplog.clear()
+    sweep(plan(), resume=True, results=root, **options)
+    return [line for line in caplog.messages if "was begun" in line]
 
 
 @pytest.mark.parametrize(("begun", "now", "remedy"), [("1", "0", "Set IRBENCH_CONFINE=1"), ("0", "1", "Unset IRBENCH")])
