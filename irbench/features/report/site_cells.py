@@ -51,13 +51,13 @@ def backend_of(cell: MachineCell) -> str:
 
 
 def kind_of(cell: MachineCell) -> Kind:
-    """Return what a cell measures."""
-    row = cell.row
+    """Return what a cell measures, also one that failed and has none of the figures of its kind."""
+    plan, row = cell.run.document.plan, cell.row
     if row.requested.beside is not None:
         return "corun"
-    if row.generation is not None:
+    if cell.setting.key.new_tokens or plan.get("generate"):
         return "generation"
-    return "inference" if row.loss is None else "training"
+    return "training" if plan.get("training") or row.loss is not None else "inference"
 
 
 class MatrixPlace(NamedTuple):

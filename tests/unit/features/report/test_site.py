@@ -12,6 +12,7 @@ from compared_runs import MACHINE, store, times
 from front_door import Called, irbench
 
 from irbench import report
+from irbench.core.record import Failure
 from irbench.core.row import Generated, Requested, Spans
 from irbench.features.report import site_run, site_view
 from irbench.features.report.site import page_files
@@ -113,6 +114,22 @@ def test_training_generation_and_coruns_have_pages_of_their_own_with_their_figur
     assert "samples/s" in read(tmp_path / "site" / "training.html").rows[0]
     assert "slowdown" in read(tmp_path / "site" / "corun.html").rows[0]
     assert "tokens/s" in read(tmp_path / "site" / "model-decoder.html").rows[0]
+
+
+def test_rows_that_failed_stand_with_those_of_their_kind(tmp_path: Path):
+    kinds: dict[str, tuple[str, dict[str, object]]] = {
+        "decoder": ("generation", {"generate": 16}),
+        "trained": ("training", {"training": {"steps": 8}}),
+    }
+    store(tmp_path / "results", {"ort": times(1)}, table={"model": "plain"})
+    for model, (_, plan) in kinds.items():
+        failed = {"state": "failed", "failure": Failure("import", "It gave no answer.")}
+        store(tmp_path / "results", {"ort": times(1)}, table={"model": model}, plan=plan, row=failed)
+    called = site(tmp_path)
+    assert called.code == 0, called.err
+    assert {row[0] for row in index(tmp_path).rows} & {"plain", *kinds} == {"plain"}
+    for model, (page, _) in kinds.items():
+        assert model in {row[0] for row in read(tmp_path / "site" / f"{page}.html").rows}
 
 
 def test_a_site_of_inferences_alone_has_no_page_of_other_kinds(tmp_path: Path):
