@@ -51,7 +51,8 @@ def optimize(
     One from which a pass was left out is made again: not every crash would be repeated.
 
     Paths of the bundle are absolute. The dimensions in ``sizes`` are bound before anything is done; others stay
-    dynamic.
+    dynamic. ``report`` hears of an optimisation before it starts anything, and of nothing where a graph is kept; it may
+    raise to prevent it.
     """
     inputs = inputs or GENERATED
     artifact = _graph(bundle, inputs.feeding)
@@ -62,6 +63,7 @@ def optimize(
         kept = read_intact(folder / key[:32], key)
         if kept is not None and not kept.left_out:
             return Optimized(_artifact(artifact, folder / key[:32] / MODEL_FILE, kept), kept)
+    report(OptimizerActivity("start", recipe.name, bundle.name))
     require_operators(recipe, tools.reference)
     created = utc_now().isoformat(timespec="milliseconds")  # several may be made within a second
     lineage = Lineage(key, source, "", recipe, dict(sizes), (), tools.versions, created)

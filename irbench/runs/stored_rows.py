@@ -176,46 +176,69 @@ def fastest_row(document: RunDocument, place: int) -> StoredRow | None:
     return StoredRow(document, table, row, _names(document)[place, row.id], choice)
 
 
-class _NotKept(Exception):
-    """An optimised graph would have to be made again."""
+class GraphGone(IrbenchError):
+    """A graph that was measured is not stored any more, or is another one."""
 
 
 def planned_row(stored: StoredRow, scratch: Path) -> PlannedRow:
     """Return a stored row as it would be measured again, with the very graph that was measured.
 
-    Nothing is exported, optimised or measured.
-
     Args:
         stored: The row.
-        scratch: An empty folder for the copy of the graph with bound shapes, and for samples of data.
+        scratch: As :func:`planned_again` takes it.
 
     Raises:
-        IrbenchError: The run cannot be planned again, or its graph is not stored any more, or is another one.
+        GraphGone: Its graph is not stored any more, or is another one.
+        IrbenchError: The run cannot be planned again.
     """
-    plan, row = stored.document.plan, stored.row
-    options = stored_options({**plan, "environments": ()})
+    return row_of_plan(stored, planned_again(stored.document, scratch))
+
+
+def planned_again(document: RunDocument, scratch: Path) -> tuple[PlannedGroup, ...]:
+    """Return the tables of a stored run as they would be measured again.
+
+    Nothing is exported, optimised or measured: rows whose optimised graph is not kept are absent from their table.
+
+    Args:
+        document: The run.
+        scratch: An empty folder for copies of graphs with bound shapes, and for samples of data.
+
+    Raises:
+        GraphGone: A model, or all of the graphs, are not stored any more.
+        IrbenchError: The run cannot be planned again.
+    """
+    options = stored_options({**document.plan, "environments": ()})
+    missing: list[OptimizerActivity] = []
+
+    def refuse(activity: OptimizerActivity) -> NoReturn:
+        missing.append(activity)
+        raise IrbenchError("Its optimised graph is not kept any more.")
+
+    bundles_of_run = tuple(_stored_bundle(document, name) for name in options.models)
     try:
-        _, groups = planned_models(
-            requested(options),
-            options,
-            tuple(_stored_bundle(stored, name) for name in options.models),
-            scratch,
-            _refuse,
-        )
-    except _NotKept:
-        raise _gone(stored, f"the graph {row.artifact} of {stored.model} is not kept any more") from None
+        return planned_models(requested(options), options, bundles_of_run, scratch, refuse)[1]
+    except IrbenchError as error:
+        if not missing:
+            raise
+        raise _gone(document, "its optimised graphs are not kept any more") from error
+
+
+def row_of_plan(stored: StoredRow, groups: Sequence[PlannedGroup]) -> PlannedRow:
+    """Return a stored row among the tables that :func:`planned_again` returned; raises as :func:`planned_row` does."""
+    row = stored.row
     found = _found(stored, groups)
     if found is None:
         raise IrbenchError(
-            f"{stored.name} cannot be planned again as it was measured.", hint=f"Measure it again: {_again(stored)}"
+            f"{stored.name} cannot be planned again as it was measured.",
+            hint=f"Measure it again: {measuring_command(stored.document.plan)}",
         )
     cell, workload = found
     artifact = cell.artifact
     if artifact is None or artifact.files is None or not artifact.path.exists():
-        raise _gone(stored, f"the graph of {stored.model} cannot be read")
+        raise _gone(stored.document, f"the graph of {stored.model} cannot be read")
     if row.graph_files is not None and artifact.files.sha256 != row.graph_files.sha256:
         raise _gone(
-            stored,
+            stored.document,
             f"the graph of {stored.model} was changed since: its SHA-256 is {artifact.files.sha256[:16]}...,"
             f" and that of the measured one {row.graph_files.sha256[:16]}...",
         )
@@ -230,7 +253,11 @@ def _found(stored: StoredRow, groups: Sequence[PlannedGroup]) -> tuple[Cell, Wor
         for cell in planned.group.cells:
             workload = planned.group.workload_of(cell)
             is_same = (cell.id, workload.bundle.name, cell.load.batch) == (wanted, stored.model, row.batch)
-            if not is_same or cell.id in planned.absent or not _has_shapes(stored, workload):
+            if not is_same or not _has_shapes(stored, workload):
+                continue
+            if (failure := planned.absent.get(cell.id)) is not None:
+                if failure.stage == "optimize":
+                    raise _gone(stored.document, f"the graph {row.artifact} of {stored.model} is not kept any more")
                 continue
             if cell.dynamic == row.dynamic:
                 return replace(cell, environment=row.environment), workload
@@ -246,31 +273,23 @@ def _has_shapes(stored: StoredRow, workload: Workload) -> bool:
     return all(bound.get(name, shape) == tuple(shape) for name, shape in shapes.items())
 
 
-def _stored_bundle(stored: StoredRow, name: str) -> Bundle:
+def _stored_bundle(document: RunDocument, name: str) -> Bundle:
     path = Path(name)
     if path.suffix == ".onnx":
         if not is_file(path):
-            raise _gone(stored, f"there is no file {path} any more")
+            raise _gone(document, f"there is no file {path} any more")
         return from_onnx_file(path)
     folder = path if is_file(path / bundles.CARD) else bundles.find(name) or exported_from(name)
     if folder is None:
-        raise _gone(stored, f"{name} is not exported any more")
+        raise _gone(document, f"{name} is not exported any more")
     return bundles.load_intact(folder)
 
 
-def _refuse(_activity: OptimizerActivity) -> NoReturn:
-    raise _NotKept
-
-
-def _gone(stored: StoredRow, why: str) -> IrbenchError:
-    return IrbenchError(
-        f"The graph that {stored.name} ran is not here: {why}.",
-        hint=f"Put it back, or measure again and use that run: {_again(stored)}",
+def _gone(document: RunDocument, why: str) -> GraphGone:
+    return GraphGone(
+        f"A graph of run {document.run_id} is not here: {why}.",
+        hint=f"Put it back, or measure again and use that run: {measuring_command(document.plan)}",
     )
-
-
-def _again(stored: StoredRow) -> str:
-    return measuring_command(stored.document.plan)
 
 
 def program_of_row(stored: StoredRow, planned: PlannedRow) -> str:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from irbench.across_runs.side_comparison import RunComparison
 from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
 from irbench.pages.result import HasPage, PageResult
 from irbench.render.columns.neighbours import has_neighbours
-from irbench.runs.stored_rows import StoredRow, fastest_row, planned_row, program_of_row
+from irbench.runner.plan import PlannedGroup
+from irbench.runs.stored_plan import stored_options
+from irbench.runs.stored_rows import GraphGone, StoredRow, fastest_row, planned_again, program_of_row, row_of_plan
 from irbench.store.listing import find_run, list_runs
 from irbench.store.profiles import find_profile
 from irbench.store.runs import load_document
@@ -22,12 +23,18 @@ from irbench.worker.scratch import scratch_folder
 StoredRun = tuple[RunDocument, Path]
 
 
+NoProgram: TypeAlias = Literal["data", "own-code", "graph", "unknown"]
+"""Why a page has no program of a row: its run was given data; it names code of its author; its graph is not here; for
+another reason. Messages of errors name files of this machine, and pages are passed on."""
+
+
 @dataclass(frozen=True)
 class RowProgram:
-    """The program that runs a row without irbench."""
+    """The program that runs a row without irbench; in its place why there is none."""
 
     row: StoredRow
     text: str
+    missing: NoProgram | None = None
 
 
 Programs: TypeAlias = Mapping[tuple[str, int], RowProgram]
@@ -42,8 +49,7 @@ class Contents:
         runs: Each with its folder.
         results: Other results, in the order in which they were named; a comparison of the runs stands first.
         searches: That runs hold or confirm.
-        programs: Of the winner of each table, or of the row that looks fastest; without those of which none can be
-            written here.
+        programs: Of the winner of each table, or of the row that looks fastest; not of training steps.
     """
 
     runs: tuple[StoredRun, ...]
@@ -70,12 +76,41 @@ def contents_of(root: Path, names: Sequence[str | HasPage | None]) -> Contents:
 
 def _programs(document: RunDocument) -> Iterator[tuple[int, RowProgram]]:
     """Yield the programs of a run with the numbers of their tables; rows beside neighbours are no recommendation."""
-    for place, table in enumerate(document.groups):
-        row = None if has_neighbours(table) else fastest_row(document, place)
-        if row is None:
-            continue
-        with scratch_folder() as scratch, suppress(IrbenchError):
-            yield place, RowProgram(row, program_of_row(row, planned_row(row, scratch)))
+    rows = {
+        place: row
+        for place, table in enumerate(document.groups)
+        if not (has_neighbours(table) or table.is_training) and (row := fastest_row(document, place)) is not None
+    }
+    if not rows:
+        return
+    with scratch_folder() as scratch:
+        planned = _planned(document, scratch)
+        for place, row in rows.items():
+            yield place, RowProgram(row, "", planned) if isinstance(planned, str) else _program(row, planned)
+
+
+def _planned(document: RunDocument, scratch: Path) -> tuple[PlannedGroup, ...] | NoProgram:
+    """Return the tables of a run, planned once; who stored it chooses no data that is read for a page, and no code."""
+    try:
+        options = stored_options({**document.plan, "environments": ()})
+        if options.inputs.data is not None:
+            return "data"
+        if options.cells or options.metric is not None:
+            return "own-code"
+        return planned_again(document, scratch)
+    except GraphGone:
+        return "graph"
+    except IrbenchError:
+        return "unknown"
+
+
+def _program(row: StoredRow, planned: Sequence[PlannedGroup]) -> RowProgram:
+    try:
+        return RowProgram(row, program_of_row(row, row_of_plan(row, planned)))
+    except GraphGone:
+        return RowProgram(row, "", "graph")
+    except IrbenchError:
+        return RowProgram(row, "", "unknown")
 
 
 def _found(root: Path, name: str | None) -> StoredRun | HasPage:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from irbench.api.display import as_text
@@ -15,7 +16,7 @@ from irbench.core.plain_text import plain, plain_lines
 from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import CellResult
 from irbench.errors import IrbenchError
-from irbench.features.report.contents import Programs, RowProgram
+from irbench.features.report.contents import NoProgram, Programs, RowProgram
 from irbench.pages.html import WITHOUT_SAMPLES, drawn_figures, entry_of, headings_of, page_of, page_row
 from irbench.pages.result import PageResult
 from irbench.pages.values import Page, PageCode, PageEntry, PageFigures, PageGrid, PageSection
@@ -31,8 +32,15 @@ from irbench.render.wide_table import wide_table
 from irbench.runs.run_modes import mode_figures, mode_views
 from irbench.runs.run_view import ALL_ROWS, rows_of_all_shapes
 from irbench.runs.stored_rows import deploy_command
+from irbench.store.folders import is_in_store, results_option, root_of
 from irbench.store.runs import read_launches
 
+_NO_PROGRAM: Mapping[NoProgram, str] = {
+    "data": "a page is made without reading the data that its run was given",
+    "own-code": "its run names code of its author, which no page looks at",
+    "graph": "its graph is not stored here as it was measured",
+    "unknown": "it cannot be written from what is stored here",
+}
 _ANSWERS = ("slowdowns", "speedups")
 """Charts of what a table compares."""
 
@@ -70,8 +78,9 @@ def _run(document: RunDocument, folder: Path, number: int, programs: Programs, *
     launches, problem = _launches(document, folder) if draws else (None, "")
     sections = []
     for place in range(len(document.groups)):
-        program = programs.get((document.run_id, place))
-        section = _table(document, place, f"{key}t{place}", number * 1000 + place, program)
+        section = _table(document, place, f"{key}t{place}", number * 1000 + place)
+        if (program := programs.get((document.run_id, place))) is not None:
+            section = replace(section, summary=(*section.summary, *_program(program, folder)))
         sections.append(_with_figures(section, document, place, number * 1000 + place, launches) if draws else section)
     slowdowns = list(_slowdowns(document, f"{key}-slowdowns"))
     sections[:0] = slowdowns or _all_shapes(document, f"{key}-shapes", draws=draws)
@@ -104,7 +113,7 @@ def _launches(document: RunDocument, folder: Path) -> tuple[list[Any] | None, st
         return None, error.message
 
 
-def _table(document: RunDocument, place: int, key: str, number: int, program: RowProgram | None) -> PageSection:
+def _table(document: RunDocument, place: int, key: str, number: int) -> PageSection:
     result = without_roofline(document.groups[place])
     context = context_of(result, document.environment, document.plan)
     rows = chart_rows(result, number)
@@ -134,19 +143,32 @@ def _table(document: RunDocument, place: int, key: str, number: int, program: Ro
         precision=(*map(plain, plain_details(result, confidence)), *(() if is_of_ratio(result) else (whole,)))
         if answer
         else (),
-        summary=(*map(plain, recommendation(result)), *_program(program)),
+        summary=tuple(map(plain, recommendation(result))),
         parts=(grid, *_below(result, key, confidence)),
         warnings=tuple(text.removeprefix("warning: ") for text in whole_warnings(shown_warnings(result), context)),
     )
 
 
-def _program(program: RowProgram | None) -> Iterator[str | PageCode]:
-    """Yield the program of a row, and the command that writes it with its graph."""
-    if program is not None:
-        row = program.row
-        fastest = ", which looks fastest" if row.choice == "fastest" else ""
-        yield PageCode(plain_lines(program.text), f"The program of {plain(row.name)}{fastest}, without irbench")
-        yield f"With its graph and a check: {plain(deploy_command(row.document.run_id, row.name))}"
+def _program(program: RowProgram, folder: Path) -> Iterator[str | PageCode]:
+    """Yield the program of a row, and the command that writes it with its graph; or why there is none, in a sentence.
+
+    Pages are passed on, so FOLDER stands for where the run is stored, unless commands find it without.
+    """
+    row = program.row
+    run, results = program.row.document.run_id, ""
+    if not is_in_store(folder):
+        run = "FOLDER"
+    elif results_option(root_of(folder)):
+        results = " --results FOLDER"
+    where = " (FOLDER is where the run is stored)" if (run, results) != (row.document.run_id, "") else ""
+    if program.missing is not None:
+        command = plain(f"irbench show {quote(run)} --code {quote(row.name)}{results}")
+        why = _NO_PROGRAM[program.missing]
+        yield f"The program of {plain(row.name)} is not on this page, because {why}: {command}{where}"
+        return
+    fastest = ", which looks fastest" if row.choice == "fastest" else ""
+    yield PageCode(plain_lines(program.text), f"The program of {plain(row.name)}{fastest}, without irbench")
+    yield f"With its graph and a check: {plain(deploy_command(run, row.name, results))}{where}"
 
 
 def _below(result: GroupResult, key: str, confidence: float) -> Iterator[PageGrid]:

@@ -216,6 +216,7 @@ def test_each_activity_is_reported_as_a_value(bundle, calls):
     changed = sum(step.modified for step in made.steps)
     nodes = (made.steps[0].nodes, made.steps[-1].nodes)
     assert heard == [
+        OptimizerActivity("start", "none-fp16", "mlp"),
         OptimizerActivity("reference-outputs", "", "mlp"),
         OptimizerActivity("raise-opset", "20", "mlp"),
         OptimizerActivity("pass", "fake-later", "mlp"),
@@ -294,3 +295,15 @@ def test_an_input_that_turns_draws_on_must_be_given_as_off(
             "original",
             "fake-idle",
         ]
+
+
+def test_who_hears_that_an_optimisation_starts_can_prevent_it(bundle, calls):
+    def refuse(activity):
+        raise IrbenchError(activity.code)
+
+    with pytest.raises(IrbenchError, match="start"):
+        optimize(bundle, {}, HARMLESS, refuse)
+    assert calls == []
+    optimize(bundle, {}, HARMLESS, silent)
+    optimize(bundle, {}, HARMLESS, refuse)
+    assert len(calls) == 1

@@ -6,21 +6,26 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from compared_runs import EVEN, store, times
-from documents import ENVIRONMENT, cell, group, speedup
+from documents import ENVIRONMENT, cell, example, group, speedup
 from front_door import irbench
 from launches import even
-from profiles import example
+from profiles import example as profiled
 from stored_runs import altered
 
+from irbench.core.result import RunDocument
 from irbench.errors import ExitCode
 from irbench.features.profile.profile_document import encode_profile
+from irbench.features.report import contents
 from irbench.features.report.contents import contents_of
 from irbench.features.report.view import page_of_runs
 from irbench.pages.html import entry_of
 from irbench.pages.values import PageFigures
+from irbench.runner.plan import PlannedGroup
+from irbench.spec import LossCheck
 from irbench.store.profiles import begin_profile
 from irbench.store.runs import Store
 
@@ -39,7 +44,7 @@ def root(tmp_path: Path) -> Path:
     folder = tmp_path / "results"
     store(folder, {"ort": EVEN, "tf": times(2)}, plan={"name": "before"})
     store(folder, {"ort": times(1.3), "tf": times(2)}, plan={"name": "after"})
-    begin_profile(folder, "2025-11-20T00:00:00+00:00", PROFILE).commit(encode_profile(example()))
+    begin_profile(folder, "2025-11-20T00:00:00+00:00", PROFILE).commit(encode_profile(profiled()))
     return folder
 
 
@@ -47,33 +52,33 @@ def test_a_name_is_a_run_else_a_profile_else_a_model(root: Path):
     assert [document.plan["name"] for document, _ in contents_of(root, ["before"]).runs] == ["before"]
     (profile,) = contents_of(root, [PROFILE[:10]]).results
     (history,) = contents_of(root, ["tiny"]).results
-    assert example().model in profile.name
+    assert profiled().model in profile.name
     assert "tiny" in history.name
 
 
 def test_two_runs_are_compared_the_older_one_first_however_they_are_named(root: Path):
     for names in (["before", "after"], ["after", "before"]):
-        contents = contents_of(root, names)
-        (comparison,) = contents.results
+        found = contents_of(root, names)
+        (comparison,) = found.results
         assert comparison.question.index("before") < comparison.question.index("after")
-        assert len(contents.runs) == 2
+        assert len(found.runs) == 2
 
 
 def test_two_runs_of_one_name_are_told_apart_by_their_ids(root: Path):
     pytest.importorskip("altair", reason="pip install 'irbench[report]'")
     ids = [store(root, {"ort": times(factor)}, plan={"name": "nightly"}).document.run_id for factor in (1, 1.3)]
-    contents = contents_of(root, ids)
-    (comparison,) = contents.results
+    found = contents_of(root, ids)
+    (comparison,) = found.results
     assert comparison.name == " and ".join(ids)
     assert [figure.title for figure in comparison.figures()] == [f"Time of {ids[1]} over {ids[0]}"]
-    page = page_of_runs(contents.runs, draws=False)
+    page = page_of_runs(found.runs, draws=False)
     assert [run.name for run in page.entries] == [f"nightly ({run_id})" for run_id in ids]
 
 
 @pytest.mark.parametrize("names", [["before"], ["before", "before"], ["before", PROFILE], ["before", "after", PROFILE]])
 def test_nothing_else_is_compared(names: list[str], root: Path):
-    contents = contents_of(root, names)
-    assert not any(result.name == "before and after" for result in contents.results)
+    found = contents_of(root, names)
+    assert not any(result.name == "before and after" for result in found.results)
 
 
 def test_runs_of_two_machines_are_not_compared(root: Path):
@@ -92,6 +97,47 @@ def test_a_run_that_confirms_a_search_stands_with_the_search(root: Path):
 def test_a_search_that_was_removed_is_left_out(root: Path):
     store(root, {"ort": EVEN}, plan={"name": "confirmed", "search_run": "01KAJ3WQ4R8Z6M1X0V9T7S5000"})
     assert contents_of(root, ["confirmed"]).searches == ()
+
+
+def test_a_run_of_several_tables_is_planned_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    planned: list[str] = []
+
+    def plan_again(document: RunDocument, _: Path) -> tuple[PlannedGroup, ...]:
+        planned.append(document.run_id)
+        return ()
+
+    monkeypatch.setattr(contents, "planned_again", plan_again)
+    tables = (example(), replace(example(), batch=2), replace(example(), batch=4))
+    writer = Store(tmp_path).begin(ENVIRONMENT, {"models": ["tiny"], "asked": {}})
+    run = writer.commit(replace(writer.document, groups=tables, complete=True))
+    found = contents_of(tmp_path, [run.run_id]).programs
+    assert planned == [run.run_id]
+    assert {place for _, place in found} == {0, 1, 2}
+    assert {program.missing for program in found.values()} == {"unknown"}
+
+
+@pytest.mark.parametrize(
+    ("plan", "why"),
+    [
+        ({"data": "samples"}, "data"),
+        ({"cells": {"mine": {"kind": "callable", "target": "mine:load"}}}, "own-code"),
+        ({"models": ["/nowhere/tiny.onnx"]}, "graph"),
+        ({"is_part_of": "search"}, "unknown"),
+    ],
+)
+def test_a_page_says_why_it_has_no_program_and_reads_neither_data_nor_code(
+    plan: dict[str, Any], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    if why != "graph":
+        monkeypatch.setattr(contents, "planned_again", lambda *_: pytest.fail("the run was planned"))
+    run = store(tmp_path, {"ort": EVEN}, plan=plan).document.run_id
+    (program,) = contents_of(tmp_path, [run]).programs.values()
+    assert (program.missing, program.text) == (why, "")
+
+
+def test_tables_of_training_steps_have_no_program(tmp_path: Path):
+    store(tmp_path, {"tf": EVEN}, row={"loss": LossCheck((2.3, 2.0), 2.3, 2.0)}, plan={"training": {}})
+    assert contents_of(tmp_path, ["latest"]).programs == {}
 
 
 @pytest.mark.ci

@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from documents import cell, document, example, failed, group, speedup
@@ -16,7 +16,7 @@ from documents import cell, document, example, failed, group, speedup
 from irbench.charts import drawing
 from irbench.core.result import RunDocument
 from irbench.features.report import view
-from irbench.features.report.contents import Programs, RowProgram
+from irbench.features.report.contents import NoProgram, Programs, RowProgram
 from irbench.features.report.view import page_of_runs
 from irbench.pages.html import html_of
 from irbench.pages.values import PageGrid
@@ -95,6 +95,32 @@ def test_code_of_a_row_that_has_not_won_says_that_it_looks_fastest():
     undecided = replace(example(), winner=None)
     run = document(undecided)
     assert "The program of openvino, which looks fastest, without irbench" in page(run, programs=program_of(run, "x"))
+
+
+@pytest.mark.parametrize("why", get_args(NoProgram))
+def test_where_a_program_is_missing_a_sentence_says_why_and_names_the_command(why: NoProgram):
+    run = document(example())
+    ((key, program),) = program_of(run, "").items()
+    text = page(run, programs={key: replace(program, missing=why)})
+    assert '<details class="code">' not in text
+    said = r"The program of openvino is not on this page, because .*: irbench show FOLDER --code openvino"
+    assert re.search(said, text)
+
+
+def test_commands_of_a_page_name_no_folder_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    run = document(example())
+    stored = tmp_path / "results/runs/2026-01" / run.run_id
+    elsewhere, usual = f"{run.run_id} openvino -o winner --results FOLDER", f"{run.run_id} openvino -o winner</"
+    for root, folder, words in (
+        (tmp_path / "results", stored, usual),
+        (tmp_path / "others", stored, elsewhere),
+        (tmp_path / "results", tmp_path / "copied", "FOLDER openvino -o winner"),
+    ):
+        monkeypatch.setenv("IRBENCH_RESULTS", str(root))
+        text = html_of(page_of_runs([(run, folder)], programs=program_of(run, "x")))
+        assert f"irbench deploy {words}" in text
+        assert ("FOLDER is where the run is stored" in text) == (words != usual)
+        assert str(tmp_path) not in text
 
 
 def test_tables_of_several_shapes_of_a_model_follow_one_of_all_their_rows():
