@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
@@ -185,6 +186,17 @@ def signed_percent_end(fraction: float) -> str:
     if fraction == 0 or abs(fraction) >= _LEAST_WITH_ONE_DECIMAL:
         return signed_percent(fraction)
     return f"{100 * fraction:+.2g} %"
+
+
+def outwards(fraction: float, *, up: bool) -> float:
+    """Return the end of an interval, rounded away from its inside to what :func:`signed_percent_end` shows of it."""
+    if fraction == 0:
+        return 0.0
+    decimals = 3 if abs(fraction) < 1 else 2
+    if abs(fraction) < _LEAST_WITH_ONE_DECIMAL:
+        decimals = 1 - math.floor(math.log10(abs(fraction)))
+    scaled = round(fraction * 10.0**decimals, 6)
+    return (math.ceil(scaled) if up else math.floor(scaled)) / 10.0**decimals
 
 
 def amount(value: float | None, unit: Unit) -> str:

@@ -38,7 +38,7 @@ class GateReport:
         seconds: Wall time of all launches.
         stopped_by: Why the launches of each table ended.
         confidence: Of a regression in any row together, of a pass, and of each interval.
-        needed_s: Which budget the launches of an interval need, where one table had too few; ``None`` where all had.
+        needed_s: Which budget the launches of an interval need, where a table had too few; ``None`` if none had.
         results: The folder where its run is kept, as the user named it; ``None`` for the usual place.
     """
 

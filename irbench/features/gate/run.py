@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,6 +14,7 @@ from irbench.across_runs.checked_runs import CheckedRun, read_run
 from irbench.across_runs.measured_cells import FIGURES, measured_graphs
 from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, Reporter, reporting
+from irbench.core.result import GroupResult
 from irbench.errors import IrbenchError
 from irbench.features.gate.decision import GatedRow, GatedTable, UntilDecided, gated_rows, pair_names
 from irbench.features.gate.keywords import GateKeywords
@@ -348,14 +350,22 @@ def _report(
         seconds=sum(table.seconds for table in document.groups),
         stopped_by=tuple(table.stopped_by for table in document.groups),
         confidence=Timing().confidence,
-        needed_s=max(
-            (
-                warning.needed_s
-                for table in document.groups
-                for warning in table.warnings
-                if isinstance(warning, TooFewLaunches)
-            ),
-            default=None,
-        ),
+        needed_s=needed_budget_s(groups, document.groups),
         results=None if options.run.results is None else str(options.run.results),
     )
+
+
+def needed_budget_s(groups: Sequence[PlannedGroup], tables: Sequence[GroupResult]) -> int | None:
+    """Return a budget in which each table that had too few launches has time for them; ``None`` where all had enough.
+
+    Tables share a budget by their weights, once what the command prepared is taken off it.
+    """
+    weights = sum(planned.weight for planned in groups)
+    needed = [
+        before_s + (warning.needed_s - before_s) * weights / planned.weight
+        for planned, table in zip(groups, tables, strict=False)  # an interrupt leaves tables out
+        for before_s in [0.0 if table.basis is None else table.basis.before_s]
+        for warning in table.warnings
+        if isinstance(warning, TooFewLaunches)
+    ]
+    return math.ceil(max(needed)) if needed else None

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from irbench.across_runs.changes import Unjudged
-from irbench.across_runs.texts import checked_text, signed_percent, signed_percent_end, unjudged_text
+from irbench.across_runs.texts import checked_text, outwards, signed_percent, signed_percent_end, unjudged_text
 from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
 from irbench.core.result import STOPPED_TEXTS
 from irbench.features.gate.decision import REGRESSIONS, GatedRow, RowOutcome
@@ -14,6 +14,7 @@ from irbench.features.gate.report import GateReport
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.views import PlainView
+from irbench.stats.two_samples import Shift
 from irbench.store.folders import results_option
 
 ROW_TEXTS: Mapping[RowOutcome, str] = {
@@ -55,8 +56,7 @@ def _regression(row: GatedRow) -> str:
     met = [checked for checked in row.conditions if checked.is_met]
     if met[0] is row.conditions[0] and row.time is not None and row.time.relative is not None:
         shift = row.time.relative
-        interval = f"[{signed_percent_end(shift.low)}, {signed_percent_end(shift.high)}]"
-        return f"{row.name} is slower by {_percent(shift.value)} {interval}"
+        return f"{row.name} is slower by {_percent(shift.value)} {_interval(shift)}"
     return f"{row.name} meets {listing(checked.condition for checked in met)}"
 
 
@@ -65,7 +65,7 @@ def _excluded(report: GateReport) -> str:
     above = report.excluded_above
     assert above is not None, "a row that passed has an interval"
     each = " in every row" if len(report.rows) > 1 else ""
-    which = f"slowdowns above {_percent(above)} are" if above > 0 else "any slowdown is"
+    which = f"slowdowns above {_percent(outwards(above, up=True))} are" if above > 0 else "any slowdown is"
     return f"{which} excluded{each} ({100 * report.confidence:g} % confidence)"
 
 
@@ -111,17 +111,22 @@ def _row(row: GatedRow) -> Row:
     if time is None or time.relative is None:
         return Row((row.name, *[NOT_MEASURED] * 4, outcome, NOT_MEASURED))
     shift = time.relative
-    interval = f"[{signed_percent_end(shift.low)}, {signed_percent_end(shift.high)}]"
     cells = (
         row.name,
         significant(time.base),
         significant(time.new),
         signed_percent(shift.value),
-        interval if shift.confidence else NOT_MEASURED,
+        _interval(shift) if shift.confidence else NOT_MEASURED,
         outcome,
         str(time.new_count),
     )
     return Row(cells)
+
+
+def _interval(shift: Shift) -> str:
+    """Return ``[+1.2 %, +4.2 %]``, rounded outwards: an end that is shown within the limit is within it."""
+    low, high = outwards(shift.low, up=False), outwards(shift.high, up=True)
+    return f"[{signed_percent_end(low)}, {signed_percent_end(high)}]"
 
 
 def _notes(report: GateReport) -> Iterator[str]:

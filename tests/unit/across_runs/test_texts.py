@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.across_runs.texts import change_and_figures, signed_amount, signed_percent, signed_percent_end
+from irbench.across_runs.texts import change_and_figures, outwards, signed_amount, signed_percent, signed_percent_end
 
 FIGURES = st.floats(1e-4, 1e6)
 
@@ -42,6 +42,14 @@ def test_figures_have_three_digits_unless_the_change_takes_more(base: float, new
 def test_bytes_are_megabytes():
     assert change_and_figures(1000, 1001, "bytes") == ("0.001000 MB", "0.001001 MB", "+0.1 %")
     assert change_and_figures(330e6, 410e6, "bytes", relative=False) == ("330 MB", "410 MB", "+80 MB")
+
+
+def test_ends_of_intervals_are_rounded_outwards():
+    assert [outwards(end, up=True) for end in (0.0414, 0.0496, 0.05, 0.0, -0.0414, 1.234)] == [
+        0.042, 0.05, 0.05, 0.0, -0.041, 1.24
+    ]  # fmt: skip
+    assert [outwards(end, up=False) for end in (0.0414, 0.03, -0.0414)] == [0.041, 0.03, -0.042]
+    assert signed_percent_end(outwards(0.000221, up=True)) == "+0.023 %"
 
 
 def test_nothing_has_no_sign():

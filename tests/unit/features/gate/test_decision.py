@@ -17,10 +17,12 @@ from irbench.core.result import GroupResult, UnevenLoad
 from irbench.features.gate.decision import GatedRow, GatedTable, UntilDecided, _without_figures, gated_rows
 from irbench.features.gate.report import GateReport
 from irbench.features.gate.run import TIMING as GATE_TIMING
+from irbench.features.gate.run import needed_budget_s
 from irbench.features.gate.sides import Pair, Side, Sides
 from irbench.features.gate.view import gate_view
 from irbench.notices.warnings import TooFewLaunches
 from irbench.options.conditions import read_condition
+from irbench.runner.plan import PlannedGroup
 from irbench.spec import Group
 from irbench.stats.eligibility import Admission
 from irbench.stats.stopping_rule import Next, Pace
@@ -256,6 +258,33 @@ def test_a_budget_that_is_too_short_is_shown_with_the_one_that_is_needed():
         "Not decided in 2 of 2 rows: tf was not measured and too few launches fit into the budget, stopped after 9 s."
     )
     assert gate_view(replace(report, rows=(unmeasured,))).headline == "Not decided: tf was not measured."
+
+
+def test_tables_that_share_a_budget_need_one_in_which_the_share_of_each_suffices():
+    group = made.group("old", "new")
+    timing = TIMING.within_budget(40.0, 30.0)
+    records = made.even({"old": EVEN[:2], "new": EVEN[:2]})
+    short, longer = (
+        summarise(group, records, timing, Admission(), stopped_by="budget", seconds=seconds) for seconds in (10.0, 20.0)
+    )
+    planned = PlannedGroup(group)
+    assert needed_budget_s([planned], [short]) == 30 + 33
+    assert needed_budget_s([planned] * 2, [short, short]) == 30 + 2 * 33
+    assert needed_budget_s([planned] * 2, [short, longer]) == 30 + 2 * 66
+    assert needed_budget_s([planned], [replace(short, warnings=())]) is None
+
+
+def test_the_upper_end_above_which_slowdowns_are_excluded_is_rounded_up():
+    row = judged(times(1.0))
+    (checked,) = row.conditions
+    assert checked.change is not None
+    assert checked.change.relative is not None
+    relative = replace(checked.change.relative, low=-0.0012, value=0.02, high=0.0414)
+    row = replace(row, conditions=(replace(checked, change=replace(checked.change, relative=relative)),))
+    report = GateReport("a", "b", 0.05, ("time>5%",), (row,), "01", False, False, 1.0, ("target",), 0.95)
+    shown = gate_view(report)
+    assert shown.headline == "No regression: slowdowns above 4.2 % are excluded (95 % confidence)."
+    assert "[-0.2 %, +4.2 %]" in shown.as_markdown()
 
 
 def test_wrong_outputs_end_it_at_once():
