@@ -11,7 +11,7 @@ from collections.abc import Hashable
 
 import pytest
 
-SHARES = {"zoo": 12, "long": 3, "slow": 6, "ci": 2}
+SHARES = {"zoo": 24, "long": 4, "slow": 8, "ci": 3}
 """Among how many turns the tests of a mark are divided; the first mark that a test has counts."""
 
 BY_FILE = "ci"
