@@ -125,7 +125,8 @@ def _able(settings: Settings, known: Known) -> list[int]:
     """
     batches = np.log(known.batches)
     per_sample = {place: [value - batches[place] for value in values] for place, values in known.latencies.items()}
-    may_run = _hoped_for(settings, per_sample) + batches <= math.log(known.patience_ms)
+    log_patience = math.log(known.patience_ms) if known.patience_ms > 0 else -math.inf  # preparation took all time
+    may_run = _hoped_for(settings, per_sample) + batches <= log_patience
     if known.max_latency_ms is not None:
         may_run &= _hoped_for(settings, known.latencies) <= math.log(known.max_latency_ms)
     places = range(len(settings.points))

@@ -94,6 +94,12 @@ def test_batches_that_a_launch_has_no_time_for_are_not_tried():
     assert {BATCHES[place] for place in found} == {1, 2}
 
 
+def test_where_preparation_took_all_time_no_other_setting_is_tried():
+    found = search(1)
+    proposed = propose(SETTINGS, known(found, patience_ms=0.0), 16, np.random.default_rng(0))
+    assert set(proposed.places) <= set(found)
+
+
 def test_batches_that_are_expected_to_break_a_limit_of_the_latency_are_not_tried():
     found = {place: [cost(place)] for place in range(len(POINTS)) if BATCHES[place] in (1, 8)}
     slow = {place for place in found if BATCHES[place] == 8}
