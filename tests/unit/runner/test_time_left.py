@@ -113,6 +113,7 @@ def test_launches_in_which_every_cell_failed_take_what_the_last_one_took() -> No
     assert times_of(records, [3.0, 2.0], Timing(), 0.0) == LaunchTimes(2.0, 2.0)
 
 
+@pytest.mark.ci
 def test_rows_that_take_turns_in_launches_are_foreseen_before_their_first_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

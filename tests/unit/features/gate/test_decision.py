@@ -237,6 +237,7 @@ def four_pairs(budget_s: float, folder: Path, monkeypatch: pytest.MonkeyPatch) -
     return result_of(machine, timing, folder, monkeypatch, schedule=UNTIL_FOUR)[0]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("budget_s", [25.0, 40.0])
 def test_the_budget_that_a_gate_advises_decides_four_pairs(
     budget_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
