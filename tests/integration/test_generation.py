@@ -242,7 +242,7 @@ def test_tokens_outside_of_the_vocabulary_are_refused(decoder: Path, tmp_path: P
 @pytest.mark.ci
 def test_generations_are_tuned_for_tokens_per_second(decoder: Path) -> None:
     arguments = ("--generate", "3", "--prompt", "4", "--objective", "tokens/s", "--streams", "1", "--threads", "1,2")
-    searched = ("--backends", "fake-a,fake-b", "--optimize", "none", "--budget", "10s", "--format", "json")
+    searched = ("--backends", "fake-a,fake-b", "--optimize", "none", "--budget", "40s", "--format", "json")
     called = irbench("tune", decoder, *searched, *arguments, "--instances", "1")
     assert called.code == 0, called.err
     tuned = called.document
