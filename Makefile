@@ -54,7 +54,7 @@ test-long: $(STAMP) ## ONNX's whole suite, dropped preconditions of passes, long
 test-gpu-lock: $(STAMP) ## Download the locked wheels for NVIDIA GPUs (2.5 GB), and check that they fit each other
 	$(PYTEST) -n 0 tests/integration/test_gpu_lock.py
 
-test-turn: $(STAMP) pyright ## By turns a third of test-ci, a quarter of test-long, an eighth of the other slow tests and of test-real, a 24th of test-zoo; TURN=7 chooses: 25 minutes
+test-turn: $(STAMP) pyright ## By turns a share of all tests that make test leaves out; TURN=7 chooses: 25 minutes
 	$(PYTEST) --turn $(TURN) -m "ci or slow" --ignore tests/integration/test_gpu_lock.py
 
 test-zoo: $(STAMP) ## Every model of the zoo on every backend, fusions and int8 of large ones; two hours

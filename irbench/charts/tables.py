@@ -76,13 +76,18 @@ def figures_of_shapes(sources: Sequence[RowSource]) -> Iterator[Figure]:
         ]
         if fields := records.heat(rows):
             figure = specs.heat_figure(fields, words_of(own[0].table))
-            name = f"{figure.name}-{number + 1}" if number else figure.name
-            yield replace(figure, name=name, title=figure.title if len(by_model) == 1 else f"{model}: {figure.title}")
+            yield of_model(figure, model, number, len(by_model))
+
+
+def of_model(figure: Figure, model: str, number: int, models: int) -> Figure:
+    """Return the chart of one of several models, counted from 0, with a name and a title that no other one has."""
+    name = f"{figure.name}-{number + 1}" if number else figure.name
+    return replace(figure, name=name, title=figure.title if models == 1 else f"{model}: {figure.title}")
 
 
 def _shapes_without_batch(sources: Sequence[RowSource]) -> list[str]:
     """Return the prompt of each row, or the shapes of its inputs without a first axis that is the batch in all rows."""
-    shapes = [getattr(source.row, "shapes", None) or source.table.shapes for source in sources]
+    shapes = [source.input_shapes for source in sources]
     batched = {
         name
         for name in shapes[0]

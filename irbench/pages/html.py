@@ -109,13 +109,18 @@ def page_row(row: Row, columns: int, key: str = "", state: str = "") -> PageRow:
     )
 
 
+def grid_of(table: TextTable, key: str) -> PageGrid:
+    """Return a table as a page shows it, its rows coloured as in a terminal; ``key`` is unique in the page."""
+    rows = (page_row(row, len(table.columns), state=_STATES.get(row.style, "")) for row in table.rows)
+    return PageGrid(key, headings_of(table), tuple(rows))
+
+
 def _part(part: Block, key: str) -> PagePart:
     if isinstance(part, Sentence):
         return plain(part.text)
     if isinstance(part, CodeBlock):
         return PageCode(part.code)
-    rows = (page_row(row, len(part.columns), state=_STATES.get(row.style, "")) for row in part.rows)
-    return PageGrid(key, headings_of(part), tuple(rows))
+    return grid_of(part, key)
 
 
 def require_templates() -> None:

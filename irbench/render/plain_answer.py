@@ -162,7 +162,7 @@ def _alone(result: GroupResult, row: CellResult) -> str:
     """Return how fast the only row of a table is; empty where it has no valid figures."""
     if row.state != "ok" or row.latency_ms is None:
         return ""
-    name = f"{_names(result)[row.id]}"
+    name = _names(result)[row.id]
     if row.generation is not None:
         return (
             f"{name} generates {significant(row.generation.tokens_per_s.value)} tokens per second with {result.model}"

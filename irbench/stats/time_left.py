@@ -201,9 +201,7 @@ def times_of(
     return LaunchTimes(usual_s, min(usual_s, least_s))
 
 
-def seconds_left(
-    shares: Sequence[float], times: LaunchTimes, pace: Pace, timing: Timing, planned: float, *, must: int = 0
-) -> float:
+def seconds_left(shares: Sequence[float], times: LaunchTimes, pace: Pace, timing: Timing, planned: float) -> float:
     """Return how long launches are expected to take until the table ends, in seconds.
 
     Args:
@@ -212,12 +210,11 @@ def seconds_left(
         pace: Where the table stands.
         timing: The protocol's numbers.
         planned: For how many launches the budget is to have room, those that ended included.
-        must: How many launches run whatever the budget is.
     """
     now_s = pace.elapsed_s
     for place, share in enumerate(shares):
         least_s = share * times.least_s
-        if place >= must and now_s + least_s + pace.closing_s > timing.budget:
+        if now_s + least_s + pace.closing_s > timing.budget:
             break
         ahead = max(1.0, planned - len(pace.launches_s) - place)
         room_s = (timing.sized_for_s - now_s - pace.closing_s) / ahead

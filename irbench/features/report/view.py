@@ -17,7 +17,7 @@ from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import CellResult
 from irbench.errors import IrbenchError
 from irbench.features.report.contents import NoProgram, Programs, RowProgram
-from irbench.pages.html import WITHOUT_SAMPLES, drawn_figures, entry_of, headings_of, page_of, page_row
+from irbench.pages.html import WITHOUT_SAMPLES, drawn_figures, entry_of, grid_of, headings_of, page_of, page_row
 from irbench.pages.result import PageResult
 from irbench.pages.values import Page, PageCode, PageEntry, PageFigures, PageGrid, PageSection
 from irbench.render.columns.declaration import RowSource
@@ -174,27 +174,20 @@ def _program(program: RowProgram, folder: Path) -> Iterator[str | PageCode]:
 def _below(result: GroupResult, key: str, confidence: float) -> Iterator[PageGrid]:
     """Yield the parts of training steps and the effects of settings; stages of pipelines are sentences."""
     for place, table in enumerate(tables_below(result, confidence) if result.is_training else ()):
-        rows = tuple(page_row(row, len(table.columns)) for row in table.rows)
-        yield PageGrid(key=f"{key}-below-{place}", headings=headings_of(table), rows=rows)
+        yield grid_of(table, f"{key}-below-{place}")
 
 
 def _slowdowns(document: RunDocument, key: str) -> Iterator[PageSection]:
     """Yield the slowdowns of all tables of a co-run, which come first: they are its answer."""
     if (matrix := slowdown_matrix(document.groups, confidence_of(document.plan))) is not None:
-        table = matrix.table
-        rows = tuple(page_row(row, len(table.columns)) for row in table.rows)
-        grid = PageGrid(key=f"{key}-grid", headings=headings_of(table), rows=rows)
-        yield PageSection(key, matrix.title, plain(matrix.headline), (grid,))
+        yield PageSection(key, matrix.title, plain(matrix.headline), (grid_of(matrix.table, f"{key}-grid"),))
 
 
 def _all_shapes(document: RunDocument, key: str, *, draws: bool) -> Iterator[PageSection]:
     """Yield the rows of all tables where a model has tables of several shapes, which come before them."""
     if sources := rows_of_all_shapes(document):
-        table = wide_table(sources)
-        rows = tuple(page_row(row, len(table.columns)) for row in table.rows)
-        grid = PageGrid(key=f"{key}-grid", headings=headings_of(table), rows=rows)
         drawn = _drawn_shapes(sources, key) if draws else ()
-        yield PageSection(key, ALL_ROWS.capitalize(), "", (*drawn, grid))
+        yield PageSection(key, ALL_ROWS.capitalize(), "", (*drawn, grid_of(wide_table(sources), f"{key}-grid")))
 
 
 def _drawn_shapes(sources: Sequence[RowSource], key: str) -> Iterator[PageFigures]:

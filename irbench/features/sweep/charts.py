@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from irbench.charts import records, specs
 from irbench.charts.figure import Figure
-from irbench.charts.tables import figures_of_shapes, words_of
+from irbench.charts.tables import figures_of_shapes, of_model, words_of
 from irbench.features.sweep.swept_rows import rows_by_model
 from irbench.render.columns.declaration import RowSource
 
@@ -20,5 +19,4 @@ def figures_of_sweep(sources: Sequence[RowSource]) -> Iterator[Figure]:
         for setting in records.SETTINGS:
             if loads := records.loads(rows, setting):
                 figure = specs.load_figure(loads, setting, words_of(table))
-                title = figure.title if len(by_model) == 1 else f"{model}: {figure.title}"
-                yield replace(figure, name=f"{figure.name}-{number + 1}" if number else figure.name, title=title)
+                yield of_model(figure, model, number, len(by_model))

@@ -277,9 +277,8 @@ class SearchSchedule(UnforeseenEnd):
     def _until_s(self) -> float:
         """Return when the search must have ended, in seconds from its beginning."""
         plan, best = self._confirmation, self.best(_PLANNED)
-        one_launch_s = self._seconds - plan.spare_s(best, self._taken, self._seconds)
         planned_s = max(self._seconds - plan.needed_s(best, self._taken), _LEAST_SEARCH * self._seconds)
-        return min(planned_s, self._seconds - one_launch_s)
+        return min(planned_s, plan.spare_s(best, self._taken, self._seconds))
 
     def _costs(
         self, launches: Sequence[Observed], eligibility: Eligibility, baseline: str

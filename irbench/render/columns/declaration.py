@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 
@@ -87,7 +87,13 @@ class RowSource:
     @property
     def shapes(self) -> str:
         """The shapes of its inputs, written as in the title of a table."""
-        return sizes_text(getattr(self.row, "shapes", None) or self.table.shapes)
+        return sizes_text(self.input_shapes)
+
+    @property
+    def input_shapes(self) -> Mapping[str, Sequence[int | str]]:
+        """The shapes of its inputs, by name."""
+        shapes: Mapping[str, Sequence[int | str]] = getattr(self.row, "shapes", None) or self.table.shapes
+        return shapes
 
     @property
     def prompt(self) -> int | None:
