@@ -253,14 +253,21 @@ class TensorFlowBackend:
         """Load a model that is to be trained, and say what it is."""
         from irbench_tf.training.models import model_facts
 
-        self._prepare_for_training(Load(), "cpu")
         return model_facts(model)
 
     def import_training(self, load: Load, device: str, /) -> None:
-        """Set the environment, and import TensorFlow and Keras as a training script does."""
-        self._prepare_for_training(load, device)
+        """Set the environment and the threads, and import TensorFlow and Keras as a training script does."""
+        if self._jit:
+            raise Refusal("tf-xla runs frozen graphs.", hint="Give `--xla on` in place of another backend.")
+        if not installed():
+            raise Refusal("TensorFlow is not installed.", hint=install_command(*_REQUIRED))
+        apply_environment(environment_for(load, parse_options(load.options, self.name), device))
         import_full()
+        threading = import_module("tensorflow").config.threading
         import_module("keras")
+        if load.threads is not None:
+            threading.set_intra_op_parallelism_threads(load.threads)
+            threading.set_inter_op_parallelism_threads(load.threads)
 
     def compile_training(
         self, training: TrainingArtifact, load: Load, device: str, phases: Phases, /
@@ -275,13 +282,6 @@ class TensorFlowBackend:
         from irbench_tf.training.program import program
 
         return program(training, load)
-
-    def _prepare_for_training(self, load: Load, device: str) -> None:
-        if self._jit:
-            raise Refusal("tf-xla runs frozen graphs.", hint="Give `--xla on` in place of another backend.")
-        if not installed():
-            raise Refusal("TensorFlow is not installed.", hint=install_command(*_REQUIRED))
-        apply_environment(environment_for(load, parse_options(load.options, self.name), device))
 
     def _compile(self, artifact: Artifact, load: Load, device: str, phases: Phases) -> tuple[Job, GraphSession]:
         from irbench_tf.compiler import Job, compile_graph, load_graph

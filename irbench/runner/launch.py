@@ -283,6 +283,7 @@ class Launch:
         self._progress = {cell.id: CellProgress() for cell in inputs.cells}
         self._names = cell_names(plan.group)
         self._watch = Stopwatch()
+        self._imported_s = 0.0
         self._workers = Workers((self._task(cell) for cell in inputs.cells), plan.logs, self._deadline)
         self._beside = {cell.id: cell.load.beside for cell in inputs.cells}
         present = (neighbour for neighbour in self._beside.values() if neighbour is not None)
@@ -357,12 +358,15 @@ class Launch:
         later_s = now_s - sum(
             max(0.0, own.phases_ns.get("warm_up", 0) / 1e9 - own.repeat_s) for own in warmed if own.repeat_s is not None
         )
-        return Starts(now_s, SIDE_BY_SIDE * later_s if self._inputs.new and self._together() else later_s)
+        if self._inputs.new and self._together():
+            later_s = self._imported_s + SIDE_BY_SIDE * (later_s - self._imported_s)
+        return Starts(now_s, later_s)
 
     @property
     def _forecast(self) -> Forecast:
         speeds = {cell.id: self._progress[cell.id].speed for cell in self._workers.cells}
-        return Forecast(self._timing, speeds, self._check.answers, self._on_gpu)
+        beginnings_s = sum(map(self._beginnings_s, self._workers.cells))
+        return Forecast(self._timing, speeds, self._check.answers, beginnings_s, self._on_gpu)
 
     def _run_alone(self) -> tuple[Sustained, ...]:
         runs = self._forecast.runs_alone(self._plan.group, self._number)
@@ -401,6 +405,7 @@ class Launch:
         """Bring every cell to its first block: one by one where some are new, otherwise side by side where they may."""
         if self._inputs.new:
             self._workers.start()
+            self._imported_s = self._watch.elapsed_s
         else:
             for cell, prepared in self._workers.start_and_prepare(self._together()).items():
                 self._progress[cell].prepared = prepared
@@ -599,11 +604,20 @@ class Launch:
         for cell in self._workers.cells:
             if isinstance(cell.artifact, TrainingArtifact):
                 self._say(Activity("beginnings", self._names[cell.id]))
-                calls_s = self._forecast.calls_s(cell.id, BEGINNING_CALLS * len(BEGINNINGS))
-                compile_s = self._progress[cell.id].first_inference_s * len(BEGINNINGS)
-                patience_s = self._patience_s(calls_s + compile_s)
+                patience_s = self._patience_s(self._beginnings_s(cell))
                 taken_ns = self._workers.ask(cell.id, "measure", "beginnings", deadline_s=patience_s)
                 self._progress[cell.id].beginnings_ns = taken_ns or {}
+
+    def _beginnings_s(self, cell: Cell) -> float:
+        """Return how long the beginnings of a training step take, in seconds.
+
+        Forward and backward together compile about as long as the step did, which is compiled by then.
+        """
+        if not isinstance(cell.artifact, TrainingArtifact):
+            return 0.0
+        progress = self._progress[cell.id]
+        calls_s = BEGINNING_CALLS * len(BEGINNINGS) * progress.speed.completion_ns / 1e9
+        return calls_s + progress.first_inference_s
 
     def _take_tails(self) -> None:
         calls = self._timing.tail_calls

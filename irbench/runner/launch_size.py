@@ -48,12 +48,14 @@ class Forecast:
     Attributes:
         speeds: How each cell's warm-up ended, by cell id.
         answers: How often each cell answers once more after the blocks of this launch.
+        beginnings_s: How long the parts of training steps take in a launch, in seconds, wanted or not.
         on_gpu: Ids of the cells that run on a GPU.
     """
 
     timing: Timing
     speeds: Mapping[str, Warmed]
     answers: int = 0
+    beginnings_s: float = 0.0
     on_gpu: frozenset[str] = frozenset()
 
     def timing_of(self, cell: str) -> Timing:
@@ -100,8 +102,9 @@ class Forecast:
 
     @property
     def after_blocks_s(self) -> float:
-        """How long everything after the blocks takes, in seconds: runs alone, and answers to be verified."""
-        return self._runs_alone_s + sum(self.calls_s(cell, self.answers) for cell in self.speeds)
+        """How long all that follows the blocks takes, in seconds: parts of steps, runs alone, answers to verify."""
+        beginnings_s = self.beginnings_s if self.timing.beginnings else 0.0
+        return beginnings_s + self._runs_alone_s + sum(self.calls_s(cell, self.answers) for cell in self.speeds)
 
     def cost(self, start_s: float, later_start_s: float, samples: Mapping[str, int]) -> LaunchCost:
         """Return what this launch and later ones cost; what follows their blocks counts as a part of their starts."""
@@ -132,6 +135,8 @@ class Starts:
 
 
 _FREE = LaunchCost(0.0, 0.0)
+_SPARE = 0.2
+"""Of the time that is left, what parts of training steps must leave over: launches often take longer than foretold."""
 
 
 @dataclass(frozen=True)
@@ -169,9 +174,12 @@ def choose_tempo(inputs: LaunchInputs, forecast: Forecast, starts: Starts, feeds
     """Return how many samples and blocks the speeds seen in the warm-up allow.
 
     A launch with new cells omits tails where the launches that an interval needs would not fit into the budget with
-    them.
+    them, and any launch the parts of training steps where those would hardly fit with them.
     """
     tempo = _sized(inputs, forecast, starts, feeds)
+    if forecast.beginnings_s and tempo.timing.beginnings and tempo.late_s > -_SPARE * inputs.room.until_s:
+        forecast = replace(forecast, timing=replace(forecast.timing, beginnings=False))
+        tempo = _sized(inputs, forecast, starts, feeds)
     if not tempo.timing.tail or not inputs.new or tempo.late_s <= 0:
         return tempo
     timing = forecast.timing

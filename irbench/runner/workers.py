@@ -303,10 +303,12 @@ class Workers:
         return self._by_cell(self._started_ns)
 
     def start(self) -> None:
-        """Start a worker for each session, one after the other, and leave it frozen once its runtime is imported."""
+        """Start a worker for each session, let these import side by side, and leave each frozen when it is done."""
         for session, task in self._tasks.items():
             self._start_one(session, task)
-            self._finish(session, "import", self._deadline().seconds)
+        shared_s = self._deadline().together(len(self._tasks))
+        for session in self._tasks:
+            self._finish(session, "import", shared_s)
 
     def start_and_prepare(self, together: Collection[str]) -> Mapping[str, Any]:
         """Start all workers, and let these import, load and compile side by side; leave each frozen when it is done.

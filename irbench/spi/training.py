@@ -87,7 +87,7 @@ class TrainingBackend(Protocol):
     """A backend whose runtime trains models."""
 
     def describe_model(self, model: TrainedModel, /) -> ModelFacts:
-        """Load a model and say what it is. Runs in a worker.
+        """Load a model and say what it is; called in a worker after :meth:`import_training` for the CPU.
 
         Raises:
             IrbenchError: It cannot be trained: it has no loss, for example.

@@ -93,10 +93,12 @@ def _training(backend: Backend) -> TrainingBackend:
     return backend
 
 
-def describe_model(backend: str, model: TrainedModel) -> ModelFacts:
-    """Load a model in this process and say what it is."""
+def describe_model(backend: str, model: TrainedModel, load: Load) -> ModelFacts:
+    """Load a model on the CPU in this process, with the threads of a load, and say what it is."""
     own_temporary_files()
-    return _training(registry.backend(backend)).describe_model(model)
+    trains = _training(registry.backend(backend))
+    trains.import_training(load, "cpu")
+    return trains.describe_model(model)
 
 
 def losses_of(

@@ -119,7 +119,7 @@ FOLLOWED_ELSEWHERE = (
 difference or an interrupted run; tests of their own follow them."""
 
 
-FOUND_BY_COMPARE = {ExitCode.OK, ExitCode.DIFFERENT, ExitCode.NOT_JUDGED}
+FOUND_BY_COMPARISONS = {ExitCode.OK, ExitCode.DIFFERENT, ExitCode.NOT_JUDGED}
 """Two quick runs of the same on a busy machine may differ, and have too few launches to be judged."""
 
 
@@ -143,7 +143,8 @@ def prepare_inputs(folder: Path) -> None:
     (folder / "speech").mkdir()
     np.savez(folder / "speech" / "one.npz", sound=np.ones((1, 8), np.float32))
     models.mlp(folder).path.rename(folder / "fp32.onnx")
-    shutil.copy(folder / "fp32.onnx", folder / "int8.onnx")
+    for copy in ("int8.onnx", "base.onnx", "new.onnx"):
+        shutil.copy(folder / "fp32.onnx", folder / copy)
     write_decoder(folder / "decoder.onnx")
 
 
@@ -151,7 +152,7 @@ def prepare_inputs(folder: Path) -> None:
 def test_the_commands_of_the_readme_and_of_what_to_compare_work_one_after_the_other(tmp_path: Path, own_home: Path):
     def follow(command: str) -> None:
         done = subprocess.run(command, shell=True, cwd=tmp_path, env=user, capture_output=True, text=True, timeout=600)
-        accepted = FOUND_BY_COMPARE if command.startswith("irbench compare") else {ExitCode.OK}
+        accepted = FOUND_BY_COMPARISONS if command.startswith(("irbench compare", "irbench gate")) else {ExitCode.OK}
         assert done.returncode in accepted, f"{command}\n{done.stdout}\n{done.stderr}"
 
     user = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

@@ -37,9 +37,6 @@ def make_session(training: TrainingArtifact, load: Load, device: str, phases: Ph
     on_gpu = device == "gpu"
     if on_gpu:
         require_gpu(tf.config.list_physical_devices())
-    if load.threads is not None:
-        tf.config.threading.set_intra_op_parallelism_threads(load.threads)
-        tf.config.threading.set_inter_op_parallelism_threads(load.threads)
     with phases("load"):
         model = load_trained(training.model, training.settings.precision, training.seed)
         samples = batches(training, model, load.batch)

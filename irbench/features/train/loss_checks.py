@@ -17,8 +17,8 @@ from irbench.measure.clock import Stopwatch
 from irbench.render.training_tables import fall_text, loss_line, metric_text
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.workers import more_time
-from irbench.spec import Cell, LossCheck
-from irbench.spec.training import TrainingSettings
+from irbench.spec import Cell, Load, LossCheck
+from irbench.spec.training import TrainedModel, TrainingData, TrainingSettings
 from irbench.stats.run_modes.training import has_fallen, held_against, is_near, loss_check
 from irbench.worker import call_in_worker
 from irbench.worker.failures import WorkerTimedOut
@@ -48,10 +48,11 @@ class LossChecks:
         options: In how many steps the loss must fall, and how near to that of fp32 it must end.
         deadline_s: Of each check.
         say: Receives a line about each.
+        process: The one that checks share; :meth:`check` ends it.
     """
 
-    def __init__(self, options: TrainingOptions, deadline_s: float, say: Say) -> None:
-        self._options, self._deadline_s, self._say = options, deadline_s, say
+    def __init__(self, options: TrainingOptions, deadline_s: float, say: Say, process: SharedProcess) -> None:
+        self._options, self._deadline_s, self._say, self._process = options, deadline_s, say, process
         self._longest_s, self._start_s = 0.0, math.inf
         self._known: dict[Hashable, Outcome] = {}
         self._references: dict[int, LossCheck] = {}
@@ -78,9 +79,9 @@ class LossChecks:
         measured = [cell for cell in planned.measured if cell.id in rows]
         usual = [cell for cell in planned.group.cells if _is_usual(cell)]
         firsts = (next((cell for cell in usual if cell.load.batch == own.load.batch), own) for own in measured)
-        with SharedProcess() as process:
+        with self._process:
             for cell in (*firsts, *sorted(measured, key=lambda cell: not _is_usual(cell))):
-                self._check(cell, math.inf if cell.id in whatever else left_s - watch.elapsed_s, process)
+                self._check(cell, math.inf if cell.id in whatever else left_s - watch.elapsed_s)
         return self.known(planned)
 
     def known(self, planned: PlannedGroup) -> PlannedGroup:
@@ -88,22 +89,24 @@ class LossChecks:
         known = ((cell.id, self._known.get(computation_of(cell))) for cell in planned.measured)
         return with_outcomes(planned, {cell: outcome for cell, outcome in known if outcome is not None})
 
-    def _check(self, cell: Cell, left_s: float, process: SharedProcess) -> None:
+    def _check(self, cell: Cell, left_s: float) -> None:
         key = computation_of(cell)
         if key in self._known:
             return
-        outcome = UNCHECKED if left_s <= self._longest_s else self._checked(cell, left_s, process)
+        outcome = UNCHECKED if left_s <= self._longest_s else self._checked(cell, left_s)
         self._known[key] = outcome
         if not isinstance(outcome, Unchecked):
             self._say(loss_line(cell, outcome, self._options.check_steps))
         if isinstance(outcome, LossCheck) and _is_usual(cell):
             self._references.setdefault(cell.load.batch, outcome)
 
-    def _checked(self, cell: Cell, left_s: float, process: SharedProcess) -> Outcome:
+    def _checked(self, cell: Cell, left_s: float) -> Outcome:
         watch = Stopwatch()
         deadline_s = min(self._deadline_s, left_s)
         stages = _Stages()
-        outcome = _checked(cell, self._references.get(cell.load.batch), self._options, deadline_s, stages, process)
+        outcome = _checked(
+            cell, self._references.get(cell.load.batch), self._options, deadline_s, stages, self._process
+        )
         self._start_s = min(self._start_s, stages.start_s)
         self._longest_s = max(self._longest_s, watch.elapsed_s)
         if deadline_s < self._deadline_s and watch.elapsed_s >= deadline_s and isinstance(outcome, Failure):
@@ -153,11 +156,13 @@ def _checked(
     stages: _Stages,
     process: SharedProcess,
 ) -> Outcome:
+    training, load = training_of(cell), cell.load
     try:
         metric, losses = call_in_worker(
-            "irbench.worker.training:losses_of", cell.backend, training_of(cell), cell.load, cell.device,
+            "irbench.worker.training:losses_of", cell.backend, training, load, cell.device,
             options.check_steps, options.check_metric, deadline_s=deadline_s, returns=tuple[str, tuple[float, ...]],
-            say=stages.say, says=Stage, process=process if may_share(cell) else None, kind=_process_of(cell),
+            say=stages.say, says=Stage, process=process if may_share(training.model, training.data) else None,
+            kind=process_kind(cell.backend, cell.device, load),
         )  # fmt: skip
     except IrbenchError as error:
         hint = more_time(deadline_s) if isinstance(error, WorkerTimedOut) else error.hint
@@ -171,16 +176,14 @@ def _checked(
     return held if is_near(held) else too_far(held)
 
 
-def may_share(cell: Cell) -> bool:
-    """Whether the check of a cell may use a process after that of another one: code of the user may leave anything."""
-    training = training_of(cell)
-    return ":" not in training.model.source and not training.model.imports and not training.data.is_function
+def may_share(model: TrainedModel, data: TrainingData | None = None) -> bool:
+    """Whether several calls of a process may use a model and data: code of the user may leave anything behind."""
+    return ":" not in model.source and not model.imports and (data is None or not data.is_function)
 
 
-def _process_of(cell: Cell) -> Hashable:
+def process_kind(backend: str, device: str, load: Load) -> Hashable:
     """Return what is the same for all of a process: TensorFlow's threads and options are chosen once."""
-    load = cell.load
-    return cell.backend, cell.device, load.threads, load.cpus, tuple(sorted(load.options.items()))
+    return backend, device, load.threads, load.cpus, tuple(sorted(load.options.items()))
 
 
 def not_falling(check: LossCheck) -> Failure:

@@ -23,7 +23,7 @@ from irbench.features.train.data import (
     require_scores,
 )
 from irbench.features.train.keywords import TrainKeywords
-from irbench.features.train.loss_checks import LossChecks, with_outcomes
+from irbench.features.train.loss_checks import LossChecks, may_share, process_kind, with_outcomes
 from irbench.features.train.options import (
     DEFAULT_FORMAT,
     DEFAULT_SAMPLES,
@@ -50,11 +50,13 @@ from irbench.runner.request import RunRequest
 from irbench.runs.measurement import StoredRun, measure_planned, refuse_within_a_worker
 from irbench.runs.results import Run, finished_run
 from irbench.runs.run_destination import RunDestination
+from irbench.spec import Load
 from irbench.spec.training import ModelFacts, TrainedModel, TrainingData
 from irbench.store import bundles
 from irbench.system import host
 from irbench.system.file_states import exists
 from irbench.worker import call_in_worker
+from irbench.worker.process import SharedProcess
 from irbench.worker.scratch import scratch_folder
 
 _BUDGET_S = 1200.0
@@ -62,6 +64,8 @@ _MODEL_DEADLINE_S = 300.0
 _FEWEST_STEPS = 5
 _ROUND_S, _SETTLE_S = 0.1, 0.1
 """Steps of a round, and those before it: while others ran, the pipeline stood still with batches that were made."""
+_LOOK_SHARE = 0.05
+"""Steps are long, and a third of a small budget would go by while a first launch looked for when they get no faster."""
 
 
 @names_keywords(TRAIN)
@@ -108,14 +112,16 @@ def measure_training(
             _prepare_xprof(reporter.say)
         known = {} if begun is None else begun.outcomes
         say = _silent if known else reporter.say
-        request, planned = planned_training(asked, trained, options, say, options.design)
-        if known:
-            planned = with_outcomes(planned, known)
-        else:
-            checks = LossChecks(options, request.timing.deadline, reporter.say)
-            left_s = math.inf if shared.budget is None else max(0.0, shared.budget - watch.elapsed_s)
-            ids = [cell.id for cell in planned.measured]
-            planned = checks.check(planned, ids, left_s, ids[:1])  # without a row that trains there is nothing to time
+        with SharedProcess() as process:
+            request, planned = planned_training(asked, trained, options, say, process, options.design)
+            if known:
+                planned = with_outcomes(planned, known)
+            else:
+                checks = LossChecks(options, request.timing.deadline, reporter.say, process)
+                left_s = math.inf if shared.budget is None else max(0.0, shared.budget - watch.elapsed_s)
+                ids = [cell.id for cell in planned.measured]
+                # without a row that trains there is nothing to time
+                planned = checks.check(planned, ids, left_s, ids[:1])
         _require_some(planned)
         destination = RunDestination(shared.results) if begun is None else begun.destination
         schedule = EqualLaunches(options.launches)
@@ -165,20 +171,27 @@ def planned_training(
     trained: TrainedModel,
     options: TrainingOptions,
     say: Say,
+    process: SharedProcess,
     design: DesignSize = "full",
 ) -> tuple[RunRequest, PlannedGroup]:
     """Load a model and make its data; return the request with the model, and the table of all rows.
+
+    The model is loaded in ``process``, in which its losses may then be checked, unless it is code of the user's.
 
     Raises:
         IrbenchError: The model or the data cannot be used.
     """
     given = _given_data(options)
+    load = Load(threads=request.threads[0], cpus=request.cpus)
     facts: ModelFacts = call_in_worker(
         "irbench.worker.training:describe_model",
         registry.trainer(),
         trained,
+        load,
         deadline_s=_MODEL_DEADLINE_S,
         returns=ModelFacts,
+        process=process if may_share(trained) else None,
+        kind=process_kind(registry.trainer(), "cpu", load),
     )
     if not options.xla:
         options = replace(options, xla=("on" if facts.is_jit_compiled else "off",))
@@ -245,6 +258,7 @@ def _with_timing(request: RunRequest, shared: RunOptions, options: TrainingOptio
         min_calls=_FEWEST_STEPS,
         round_seconds=_ROUND_S,
         settle=_SETTLE_S,
+        look_share=_LOOK_SHARE,
         budget=_BUDGET_S if shared.budget is None else shared.budget,
     )
     return replace(

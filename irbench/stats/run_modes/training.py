@@ -83,10 +83,11 @@ def step_parts(counted: Rounds, timing: Timing) -> tuple[StepPart, ...]:
         StepPart(name, positive_span([parts[name] for parts in means_ms], timing)) for name in (WHOLE, INPUT, COMPUTE)
     )
     differences = [_differences_ms(rounds, parts[COMPUTE]) for rounds, parts in zip(launches, means_ms, strict=True)]
-    if not all(differences):
+    known = [parts for parts in differences if parts]  # a launch without time for them has none
+    if not known:
         return means
     parts = (
-        StepPart(name, span_within([parts[name] for parts in differences], timing, float, float))
+        StepPart(name, span_within([parts[name] for parts in known], timing, float, float))
         for name in (*BEGINNINGS, BESIDE)
     )
     return (*means, *parts)

@@ -19,8 +19,14 @@ from irbench.runner.launch_state import CellProgress, LaunchInputs, LaunchPlan
 from irbench.runner.reference import ReferenceOutputs
 from irbench.runner.workers import Workers
 from irbench.spec import Cell, Feeding, Program, Timing
+from irbench.spec.training import TrainedModel, TrainingArtifact, TrainingData, TrainingSettings
 from irbench.stats.launch_planning import Room
 from irbench.worker.cell import Response
+
+TRAINING = TrainingArtifact(
+    "training", Path("model.py"), (), (), model=TrainedModel("net"), data=TrainingData("images"),
+    settings=TrainingSettings(),
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -65,6 +71,28 @@ def test_the_time_of_tails_is_taken_from_the_blocks(tmp_path: Path, crews: list[
     _, with_tail = one(tmp_path, "slow", tail=True, **numbers).measure()
     assert without.timing.blocks == 8
     assert with_tail.timing.blocks == 3
+
+
+@pytest.mark.parametrize(("budget_s", "divided"), [(400.0, True), (140.0, False)])
+def test_parts_of_steps_are_timed_where_the_launches_that_an_interval_needs_surely_fit_with_them(
+    budget_s: float, divided: bool, tmp_path: Path, crews: list[ScriptedCrew]
+) -> None:
+    _, tempo = steps(tmp_path, budget=budget_s, min_launches=1, look_calls=0, sustain=0.0).measure()
+    assert tempo.timing.beginnings is divided
+    assert (("slow", "beginnings", ()) in crews[0].asked) is divided
+
+
+def steps(folder: Path, **numbers: Any) -> Launch:
+    """Return the first launch of a row of training steps of 2 s."""
+    group = launches.group("slow")
+    (cell,) = (replace(each, artifact=TRAINING) for each in group.cells)
+    timing = Timing(deadline=DEADLINE_S, **numbers)
+    plan = LaunchPlan(
+        replace(group, cells=(cell,)), 0, timing, seed=0, logs=folder, expected=(NOTHING,), cpus=(0,)
+    )  # fmt: skip
+    room = Room(timing.budget, timing.min_launches, needed=timing.min_launches)
+    inputs = LaunchInputs(0, (cell,), room, new=frozenset({"slow"}))
+    return Launch(plan, inputs, CoreLink((0,)), lambda _: None)
 
 
 def test_a_block_of_short_calls_counts_all_calls_of_its_samples(tmp_path: Path, crews: list[ScriptedCrew]) -> None:

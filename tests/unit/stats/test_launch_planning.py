@@ -211,7 +211,12 @@ def test_blocks_that_replace_disturbed_ones_are_planned_as_far_as_the_launch_end
 
 def test_blocks_that_replace_disturbed_ones_leave_room_for_the_launches_that_an_interval_needs():
     assert sized(10, 1.0, Room(left_s=90.0, launches=4, needed=4)) == (8, 12)
-    assert sized(10, 1.0, Room(left_s=90.0, launches=4, end_s=66.0, needed=4)) == (8, 10)
+    assert sized(10, 1.0, Room(left_s=90.0, launches=4, end_s=71.0, needed=4)) == (8, 10)
+
+
+def test_blocks_are_given_up_for_the_launches_that_an_interval_needs_before_these_are_late():
+    exactly_s = 4 * 10 + 3 * 5 + 9  # with the fewest blocks of the three that follow
+    assert sized(10, 1.0, Room(left_s=90.0, launches=4, end_s=exactly_s, needed=4)) == (4, 4)
 
 
 def test_launches_fit_where_each_has_its_fewest_blocks():

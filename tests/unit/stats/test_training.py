@@ -13,7 +13,7 @@ from training_steps import FALLING, cell, rounds, row, table
 from irbench.core.row import CellResult
 from irbench.spec import Bundle, Group, LossCheck, Timing, Workload
 from irbench.spec.cells import Precision
-from irbench.spec.training import INPUT, STEP
+from irbench.spec.training import BEGINNINGS, INPUT, STEP
 from irbench.stats.eligibility import Admission
 from irbench.stats.run_modes.training import BESIDE, COMPUTE, WHOLE, has_fallen, held_against, is_near, loss_check
 from irbench.stats.summary import summarise
@@ -50,6 +50,19 @@ def test_a_step_that_was_not_divided_has_no_parts_of_compute() -> None:
     launch = launches.launch(0, [launches.measured("32", rounds(1.0, 2.0), stages=(INPUT, STEP))])
     result = summarise(group, [launch], Timing(), Admission(), stopped_by="launches", seconds=1.0)
     assert parts_ms(result.cells[0]) == pytest.approx({WHOLE: 3.0, INPUT: 1.0, COMPUTE: 2.0})
+
+
+def test_parts_are_those_of_the_launches_that_had_time_for_them() -> None:
+    group = Group((Workload(Bundle("net", (), ()), {"batch": 32}),), (replace(cell(32), workload=0),), "32")
+    divided = {name: np.full(5, ms * 1_000_000) for name, ms in zip(BEGINNINGS, (1, 3, 7, 8), strict=True)}
+    records = [
+        launches.launch(
+            number, [launches.measured("32", rounds(1.0, 9.0), stages=(INPUT, STEP), beginnings_ns=beginnings)]
+        )
+        for number, beginnings in enumerate([divided, {}, {}])
+    ]
+    result = summarise(group, records, Timing(), Admission(), stopped_by="budget", seconds=1.0)
+    assert parts_ms(result.cells[0])["backward"] == pytest.approx(4.0)
 
 
 def test_effects_are_of_steps_where_batches_are_equal() -> None:

@@ -19,6 +19,7 @@ from irbench.runner.plan import PlannedGroup
 from irbench.spec import Load
 from irbench.spec.training import ModelFacts, TrainedModel, TrainingArtifact, TrainingData
 from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
+from irbench.worker.process import SharedProcess
 
 FACTS = ModelFacts("net", (32, 32, 3), 10, 1000, "sparse_categorical_crossentropy", "adam")
 DATA = TrainingData("images", ("cat", "dog"), 100)
@@ -54,7 +55,7 @@ def table(options: TrainOptions) -> PlannedGroup:
 
 
 def all_checked(planned: PlannedGroup, options: TrainOptions) -> PlannedGroup:
-    checks = LossChecks(options, DEADLINE_S, lambda _text: None)
+    checks = LossChecks(options, DEADLINE_S, lambda _text: None, SharedProcess())
     return checks.check(planned, {cell.id for cell in planned.group.cells})
 
 
@@ -108,7 +109,7 @@ def test_rows_are_checked_when_they_are_asked_for_with_fp32_of_their_batch_and_e
 
     monkeypatch.setattr(loss_checks, "call_in_worker", call)
     options = TrainOptions(batch=(32, 64, 128), precision=("fp32", "mixed_bfloat16"), prefetch=("0", "auto"))
-    checks = LossChecks(options, DEADLINE_S, lambda _text: None)
+    checks = LossChecks(options, DEADLINE_S, lambda _text: None, SharedProcess())
     planned = checks.check(table(options), {"tf-cpu-b32-fp32-0"})
     planned = checks.check(planned, {"tf-cpu-b64-mixed_bfloat16-auto"})
     assert trained == [(32, "fp32"), (64, "fp32"), (64, "mixed_bfloat16")]
@@ -139,7 +140,7 @@ def deadlines(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_a_check_that_is_expected_to_end_too_late_is_not_begun_and_its_row_says_why(deadlines: list[float]) -> None:
-    checks = LossChecks(BOTH, DEADLINE_S, lambda _text: None)
+    checks = LossChecks(BOTH, DEADLINE_S, lambda _text: None, SharedProcess())
     planned = table(BOTH)
     fp32, mixed = (cell.id for cell in planned.group.cells)
     planned = checks.check(planned, {fp32, mixed}, left_s=1.9 * CHECK_S)
@@ -149,7 +150,7 @@ def test_a_check_that_is_expected_to_end_too_late_is_not_begun_and_its_row_says_
 
 
 def test_a_check_that_takes_more_than_what_was_left_is_ended_and_counts_as_not_made(deadlines: list[float]) -> None:
-    checks = LossChecks(BOTH, DEADLINE_S, lambda _text: None)
+    checks = LossChecks(BOTH, DEADLINE_S, lambda _text: None, SharedProcess())
     planned = checks.check(table(BOTH), {"tf-cpu-b32-fp32"}, left_s=0.5 * CHECK_S)
     assert deadlines == [0.5 * CHECK_S]
     assert set(planned.absent.values()) == {UNCHECKED}
@@ -170,11 +171,13 @@ def test_checks_share_a_process_of_equal_threads_unless_they_run_code_of_the_use
     assert first is second is not None
     assert kind == other
     own = TrainingRows(BOTH, TrainedModel("net.py:make"), FACTS, DATA, threads=(2,), cpus=None, seed=0).group()
-    assert not any(loss_checks.may_share(cell) for cell in own.group.cells)
+    shared.clear()
+    all_checked(own, BOTH)
+    assert [process for process, _ in shared] == [None, None]
 
 
 def test_a_row_is_checked_whatever_is_left_where_that_is_asked_and_the_others_are_not(deadlines: list[float]) -> None:
-    checks = LossChecks(BOTH, DEADLINE_S, lambda _text: None)
+    checks = LossChecks(BOTH, DEADLINE_S, lambda _text: None, SharedProcess())
     planned = table(BOTH)
     fp32, mixed = (cell.id for cell in planned.group.cells)
     planned = checks.check(planned, {fp32, mixed}, 0.5 * CHECK_S, {fp32})
