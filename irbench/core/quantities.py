@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-ThroughputUnit: TypeAlias = Literal["FPS", "tokens/s"]
+ThroughputUnit: TypeAlias = Literal["FPS", "samples/s", "tokens/s"]
 """Of samples, or of the tokens that calls generate."""
 NOT_MEASURED = "-"
 
@@ -54,9 +54,12 @@ def plural(count: int, noun: str) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """Return a duration in its two largest units: ``45 s``, ``12 min``, ``3 h 20 min``."""
-    if seconds < 100:
+    """Return a duration: ``45 s``, ``100 s``, ``2 min 30 s`` (to ten seconds), ``12 min``, ``3 h 20 min``."""
+    if seconds < 119.5:
         return f"{seconds:.0f} s"
+    if seconds < 595:
+        whole, tens = divmod(round(seconds / 10), 6)
+        return f"{whole} min {10 * tens} s" if tens else f"{whole} min"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
 

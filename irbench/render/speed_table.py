@@ -81,11 +81,10 @@ class GroupView:
         self._plan = plan or {}
         self._context = context_of(result, self._environment, self._plan)
         self._whole_warnings, self._intervals = warnings, intervals
-        self._table = group_table(
-            result, confidence_of(self._plan), columns, intervals=intervals, whole_reasons=warnings
-        )
-        self._left_out, self._is_usual = _left_out(result, columns), columns == "usual"
-        self._below = tables_below(result, confidence_of(self._plan))
+        confidence = confidence_of(self._plan)
+        self._table = group_table(result, confidence, columns, intervals=intervals, whole_reasons=warnings)
+        self._left_out, self._is_usual = _left_out(result, confidence, columns), columns == "usual"
+        self._below = tables_below(result, confidence)
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """Return the width that shows every column; called by rich."""
@@ -182,10 +181,11 @@ def group_table(
     return TextTable(tuple(heading(shown, result, confidence) for _, shown in chosen), tuple(rows))
 
 
-def _left_out(result: GroupResult, columns: WhichColumns) -> tuple[str, ...]:
+def _left_out(result: GroupResult, confidence: float, columns: WhichColumns) -> tuple[str, ...]:
     """Return the headings of the columns that a table has, and that were not chosen."""
     chosen = _chosen(result, columns)
-    return tuple(str(shown.heading) for column, shown in _chosen(result, "all") if (column, shown) not in chosen)
+    left_out = (shown for column, shown in _chosen(result, "all") if (column, shown) not in chosen)
+    return tuple(heading(shown, result, confidence).heading for shown in left_out)
 
 
 def _chosen(result: GroupResult, columns: WhichColumns) -> _Columns:

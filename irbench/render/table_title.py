@@ -19,7 +19,7 @@ from irbench.spec.cells import IO_TEXTS
 SEPARATOR = " · "
 COMPARED_BY: Mapping[Objective, str] = {"latency": "latency", "fps": "FPS", "cost": "processor time per sample"}
 """What the objectives are called."""
-_STEPS_COMPARED_BY: Mapping[Objective, str] = {**COMPARED_BY, "latency": "step time", "fps": "samples/s"}
+_STEPS_COMPARED_BY: Mapping[Objective, str] = {**COMPARED_BY, "latency": "step time"}
 _MOST_VALUES = 4
 _PROGRAM = "irbench"
 """Readers copy commands into a terminal, and a run from elsewhere may name any."""
@@ -188,7 +188,7 @@ def _compared_by(result: GroupResult) -> str:
         return "time per generation"
     if _compares_means(result):
         return "time per step" if result.is_training else "time per inference"
-    if result.objective == "fps" and not result.is_training:
+    if result.objective == "fps":
         return result.throughput_unit
     return (_STEPS_COMPARED_BY if result.is_training else COMPARED_BY)[result.objective]
 

@@ -10,7 +10,7 @@ from irbench.render.columns import COLUMNS
 from irbench.render.columns.declaration import RowSource, ShownSpeed
 from irbench.render.figure_texts import ends_heading
 from irbench.render.footer import reason
-from irbench.render.speed_table import confidence_of, style_of_row
+from irbench.render.speed_table import confidence_of, heading, style_of_row
 from irbench.render.table import Row, TableColumn, TextTable
 
 _FIGURES = (
@@ -68,10 +68,10 @@ def _is_shown(shown: ShownSpeed, sources: Sequence[RowSource]) -> bool:
 
 
 def _heading(name: str, shown: ShownSpeed, sources: Sequence[RowSource]) -> str:
+    confidence = max(confidence_of(source.document.plan) for source in sources)
     if name == "speedup":
-        confidence = max(confidence_of(source.document.plan) for source in sources)
         return ends_heading("speedup", (source.row.speedup for source in sources), confidence)
-    return str(shown.heading)
+    return heading(shown, sources[0].table, confidence).heading
 
 
 def _row(source: RowSource, settings: tuple[str, ...], figures: Sequence[tuple[str, ShownSpeed]]) -> Row:

@@ -321,11 +321,12 @@ class GroupMeasurement:
     def _room(self, number: int) -> Room:
         """Return what is left for a launch, what storing it and its table takes left out."""
         spent_s = self._watch.elapsed_s + self._closing_s
+        needed = self._timing.min_launches * parts_of(len(self._healthy()), self._timing.most_cells) - number
         return Room(
-            left_s=self._timing.sized_for_s - spent_s,
+            left_s=self._timing.sized_for_s(is_needed=needed > 0) - spent_s,
             launches=max(1, self._launches_planned - number),
             end_s=self._timing.budget - spent_s,
-            needed=max(1, self._timing.min_launches * parts_of(len(self._healthy()), self._timing.most_cells) - number),
+            needed=max(1, needed),
         )
 
     def _healthy(self) -> tuple[Cell, ...]:

@@ -23,11 +23,13 @@ class Scatter:
         between: Of the launches' estimates.
         within: Of the blocks of a launch, mean over launches.
         blocks: In a launch, on average.
+        launches: How many launches have shown it.
     """
 
     between: float
     within: float
     blocks: float
+    launches: int
 
     @property
     def within_estimate(self) -> float:
@@ -54,7 +56,8 @@ def scatter_of(launches: Sequence[Observed], cell: str, other: str) -> Scatter |
             counts.append(len(ratios))
     if len(estimates) < 2:
         return None
-    return Scatter(statistics.variance(estimates), statistics.fmean(variances), statistics.fmean(counts))
+    between, within = statistics.variance(estimates), statistics.fmean(variances)
+    return Scatter(between, within, statistics.fmean(counts), len(estimates))
 
 
 def blocks_worth_taking(scatters: Sequence[Scatter], start_s: float, block_s: float, timing: Timing) -> int:
@@ -63,7 +66,8 @@ def blocks_worth_taking(scatters: Sequence[Scatter], start_s: float, block_s: fl
     With variance b of blocks and l of launches, a launch of n blocks costs ``start_s + n block_s`` and tells the ratio
     with variance l + b / n; the product is least at n = sqrt(start_s / block_s * b / l). Variances are summed over the
     pairs that are compared, because a single pair's own are known from few launches. Between ``timing.min_blocks`` and
-    ``timing.most_blocks``.
+    ``timing.most_blocks``; not below ``timing.blocks`` on the word of two or three launches, whose variance may be many
+    times the true one.
     Source: Kalibera and Jones, "Rigorous Benchmarking in Reasonable Time", ISMM 2013, section 6.
 
     Without scatters it is ``timing.blocks``.
@@ -73,9 +77,11 @@ def blocks_worth_taking(scatters: Sequence[Scatter], start_s: float, block_s: fl
         return timing.blocks
     launch = sum(scatter.launch for scatter in scatters)
     worth = math.sqrt(start_s / block_s * within / launch) if launch else math.inf
-    return round(max(timing.min_blocks, min(timing.most_blocks, worth)))
+    least = timing.min_blocks if all(each.launches >= _LAUNCHES_KNOWN for each in scatters) else timing.blocks
+    return round(max(least, min(timing.most_blocks, worth)))
 
 
+_LAUNCHES_KNOWN = 4
 GUESSED_START_S = 1.5
 """What importing, compiling and starting one cell costs before anything is known of it."""
 SIDE_BY_SIDE = 0.6

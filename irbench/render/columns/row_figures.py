@@ -271,8 +271,9 @@ LATENCY = (
 )  # fmt: skip
 THROUGHPUT = (
     Column("fps", NUMBER, "Samples per second.", speed=lambda cell: cell.fps, in_python=True,
-        in_speeds=ShownSpeed(130, "FPS", spread=_spread, spans=_FPS.spans,
-            is_shown=lambda result: not result.is_generation, when="without `--generate`",
+        in_speeds=ShownSpeed(130, lambda result, _: result.throughput_unit, documented="FPS",
+            spread=_spread, spans=_FPS.spans,
+            is_shown=lambda result: not result.is_generation, when="without `--generate`; `samples/s` of training",
             explained="batch x completions / wall time of the timed windows, slow calls included")),
     *_FPS.columns,
     Column("sustained_fps", NUMBER, "Samples per second where the row runs alone, with --sustain.",

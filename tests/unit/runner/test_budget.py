@@ -43,6 +43,16 @@ def test_a_run_ends_within_its_budget_unless_one_launch_alone_is_longer(
         assert any(isinstance(warning, TooFewLaunches) and warning.over_budget for warning in result.warnings)
 
 
+def test_launches_beyond_those_that_an_interval_needs_are_sized_for_the_whole_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timing = Timing(budget=90.0, min_launches=3, max_launches=40, sized_share=0.5, target=1e-9, within=1e-9)
+    machine = Machine({"tf": 0.5, "ort": 0.5}, {"tf": 0.11, "ort": 0.1})
+    _, took_s, records = result_of(machine, timing, tmp_path, monkeypatch)
+    assert took_s > 0.6 * timing.budget
+    assert len(records[-2].blocks) > timing.min_blocks + timing.burn_in_blocks
+
+
 def test_the_budget_that_slow_calls_need_is_said_before_the_first_block_and_one_block_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -247,17 +247,22 @@ def test_a_plan_of_two_blocks_is_not_given_more_for_want_of_time():
 
 
 def test_blocks_that_scatter_more_than_launches_are_given_more_of_them():
-    noisy = Scatter(between=0.0004 + 1.047 * 0.0081 / 8, within=0.0081, blocks=8)
+    noisy = Scatter(between=0.0004 + 1.047 * 0.0081 / 8, within=0.0081, blocks=8, launches=4)
     assert sized(14, 0.2, scatters=[noisy])[0] > 8
 
 
 def test_launches_that_scatter_more_than_blocks_are_given_fewer_of_them():
-    calm = Scatter(between=0.0004, within=0.000001, blocks=8)
+    calm = Scatter(between=0.0004, within=0.000001, blocks=8, launches=4)
     assert sized(2, 0.5, scatters=[calm])[0] == TIMING.min_blocks
 
 
+def test_two_launches_that_differ_by_chance_do_not_make_later_ones_short():
+    differing = Scatter(between=0.04, within=0.000001, blocks=8, launches=2)
+    assert sized(2, 0.5, scatters=[differing])[0] == TIMING.blocks
+
+
 def test_launches_that_do_not_differ_at_all_are_given_the_most_blocks_that_fit():
-    alike = Scatter(between=0.0, within=0.0001, blocks=8)
+    alike = Scatter(between=0.0, within=0.0001, blocks=8, launches=4)
     assert sized(2, 0.1, scatters=[alike])[0] == TIMING.most_blocks
     assert sized(2, 1.0, Room(12.0, 1), [alike])[0] == 9
 
@@ -267,7 +272,7 @@ def test_no_other_number_of_blocks_buys_more_certainty_for_its_time(within_share
     launch, within = 1e-4, within_share * 1e-4
     start_s, block_s = 5.0, 0.25
     wide = Timing(min_blocks=1, most_blocks=1000)
-    scatter = Scatter(launch + 1.0472 * within / 8, within, 8)
+    scatter = Scatter(launch + 1.0472 * within / 8, within, 8, 4)
     best = blocks_worth_taking([scatter], start_s, block_s, wide)
 
     def cost(blocks):
