@@ -23,7 +23,8 @@ class Progress:
         most_launches: After how many the group ends at the latest; ``None`` where only time ends it.
         elapsed_s: Since the group began.
         budget_s: What the group may take; ``None`` where that is not known, as of a soak with ``--calls``.
-        remaining_s: How long the whole command is expected to take from now on; ``None`` where that is not known.
+        remaining_s: How long the tables of the run are expected to take from now on, launches with counters left out;
+            ``None`` where that is not known.
         outlook: How well the figure that decides is known; ``None`` where nothing is known of it.
         interim: The table as the finished launches give it, when a launch has just ended.
         batch: The group's batch, where the run has several and the group one; ``None`` otherwise.
