@@ -39,7 +39,7 @@ class ScriptedCrew:
         self.effective: dict[str, Scalar] = {}
         self.asked: list[tuple[str, str, tuple[Any, ...]]] = []
 
-    def start(self) -> None: ...
+    def start(self, together: Collection[str] = ()) -> None: ...
 
     def start_and_prepare(self, together: Collection[str]) -> dict[str, Any]:
         return {}

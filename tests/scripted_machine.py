@@ -88,7 +88,7 @@ class Crew:
         self.failures: dict[str, Failure] = {}
         self.started_ns = {cell.id: 1 for cell in self.cells}
 
-    def start(self) -> None: ...
+    def start(self, together: Collection[str] = ()) -> None: ...
 
     def start_and_prepare(self, together: Collection[str]) -> dict[str, PreparedSession]:
         self._machine.now_s += SIDE_BY_SIDE * sum(map(self._machine.start, sorted(together)))

@@ -71,7 +71,8 @@ def _heading(name: str, shown: ShownSpeed, sources: Sequence[RowSource]) -> str:
     confidence = max(confidence_of(source.document.plan) for source in sources)
     if name == "speedup":
         return ends_heading("speedup", (source.row.speedup for source in sources), confidence)
-    return heading(shown, sources[0].table, confidence).heading
+    table = next(source.table for source in sources if shown.is_shown(source.table))
+    return heading(shown, table, confidence).heading
 
 
 def _row(source: RowSource, settings: tuple[str, ...], figures: Sequence[tuple[str, ShownSpeed]]) -> Row:

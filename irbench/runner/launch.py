@@ -283,7 +283,7 @@ class Launch:
         self._progress = {cell.id: CellProgress() for cell in inputs.cells}
         self._names = cell_names(plan.group)
         self._watch = Stopwatch()
-        self._imported_s = 0.0
+        self._together_s = 0.0  # of the start, what cells had side by side
         self._workers = Workers((self._task(cell) for cell in inputs.cells), plan.logs, self._deadline)
         self._beside = {cell.id: cell.load.beside for cell in inputs.cells}
         present = (neighbour for neighbour in self._beside.values() if neighbour is not None)
@@ -359,7 +359,7 @@ class Launch:
             max(0.0, own.phases_ns.get("warm_up", 0) / 1e9 - own.repeat_s) for own in warmed if own.repeat_s is not None
         )
         if self._inputs.new and self._together():
-            later_s = self._imported_s + SIDE_BY_SIDE * (later_s - self._imported_s)
+            later_s = self._together_s + SIDE_BY_SIDE * (later_s - self._together_s)
         return Starts(now_s, later_s)
 
     @property
@@ -404,8 +404,9 @@ class Launch:
     def _start_all(self) -> None:
         """Bring every cell to its first block: one by one where some are new, otherwise side by side where they may."""
         if self._inputs.new:
-            self._workers.start()
-            self._imported_s = self._watch.elapsed_s
+            trained = {cell.id for cell in self._inputs.cells if isinstance(cell.artifact, TrainingArtifact)}
+            self._workers.start(trained)  # of these the first step is reported, and no start
+            self._together_s = self._watch.elapsed_s if len(trained) == len(self._inputs.cells) else 0.0
         else:
             for cell, prepared in self._workers.start_and_prepare(self._together()).items():
                 self._progress[cell].prepared = prepared

@@ -102,9 +102,8 @@ class Forecast:
 
     @property
     def after_blocks_s(self) -> float:
-        """How long all that follows the blocks takes, in seconds: parts of steps, runs alone, answers to verify."""
-        beginnings_s = self.beginnings_s if self.timing.beginnings else 0.0
-        return beginnings_s + self._runs_alone_s + sum(self.calls_s(cell, self.answers) for cell in self.speeds)
+        """How long everything after the blocks takes, in seconds: runs alone, and answers to be verified."""
+        return self._runs_alone_s + sum(self.calls_s(cell, self.answers) for cell in self.speeds)
 
     def cost(self, start_s: float, later_start_s: float, samples: Mapping[str, int]) -> LaunchCost:
         """Return what this launch and later ones cost; what follows their blocks counts as a part of their starts."""
@@ -115,7 +114,8 @@ class Forecast:
     def _runs_alone_s(self) -> float:
         tails_s = self.tails_s if self.timing.tail else 0.0
         idle_s = self.timing.idle if self.timing.energy else 0.0
-        return tails_s + self._paced_s + idle_s + len(self.speeds) * self.timing.sustain
+        beginnings_s = self.beginnings_s if self.timing.beginnings else 0.0
+        return beginnings_s + tails_s + self._paced_s + idle_s + len(self.speeds) * self.timing.sustain
 
     @property
     def _paced_s(self) -> float:
@@ -135,7 +135,7 @@ class Starts:
 
 
 _FREE = LaunchCost(0.0, 0.0)
-_SPARE = 0.2
+_LEFT_OVER_SHARE = 0.2
 """Of the time that is left, what parts of training steps must leave over: launches often take longer than foretold."""
 
 
@@ -174,10 +174,11 @@ def choose_tempo(inputs: LaunchInputs, forecast: Forecast, starts: Starts, feeds
     """Return how many samples and blocks the speeds seen in the warm-up allow.
 
     A launch with new cells omits tails where the launches that an interval needs would not fit into the budget with
-    them, and any launch the parts of training steps where those would hardly fit with them.
+    them, and parts of training steps where those would hardly fit with them.
     """
     tempo = _sized(inputs, forecast, starts, feeds)
-    if forecast.beginnings_s and tempo.timing.beginnings and tempo.late_s > -_SPARE * inputs.room.until_s:
+    is_divided = forecast.beginnings_s > 0 and tempo.timing.beginnings and bool(inputs.new)
+    if is_divided and tempo.late_s > -_LEFT_OVER_SHARE * inputs.room.until_s:
         forecast = replace(forecast, timing=replace(forecast.timing, beginnings=False))
         tempo = _sized(inputs, forecast, starts, feeds)
     if not tempo.timing.tail or not inputs.new or tempo.late_s <= 0:

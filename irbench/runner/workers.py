@@ -266,6 +266,10 @@ def runnable_form(cell: Cell, failed: CellFailed, setting: Setting) -> Cell | No
     return other
 
 
+_LEAST_LEFT_S = 1.0
+"""How long a worker is waited for at least that has worked beside others, which used up the time of all."""
+
+
 class Workers:
     """Workers by cell id. A cell that fails leaves them and is remembered with its reason.
 
@@ -302,13 +306,21 @@ class Workers:
         """From a worker's start until it held its session, by cell id: interpreter and harness."""
         return self._by_cell(self._started_ns)
 
-    def start(self) -> None:
-        """Start a worker for each session, let these import side by side, and leave each frozen when it is done."""
+    def start(self, together: Collection[str] = ()) -> None:
+        """Start a worker for each session, and leave it frozen once its runtime is imported.
+
+        One after the other, so that the time of each import is that of an import alone; those of cells that are
+        ``together`` side by side.
+        """
+        sessions = {self._session_of[cell] for cell in together}
         for session, task in self._tasks.items():
             self._start_one(session, task)
-        shared_s = self._deadline().together(len(self._tasks))
+            if session not in sessions:
+                self._finish(session, "import", self._deadline().seconds)
+        watch, shared_s = Stopwatch(), self._deadline().together(len(sessions))
         for session in self._tasks:
-            self._finish(session, "import", shared_s)
+            if session in sessions:
+                self._finish(session, "import", max(_LEAST_LEFT_S, shared_s - watch.elapsed_s))
 
     def start_and_prepare(self, together: Collection[str]) -> Mapping[str, Any]:
         """Start all workers, and let these import, load and compile side by side; leave each frozen when it is done.
@@ -326,14 +338,15 @@ class Workers:
                 # waits in the worker until the import is done
                 self._try(session, partial(self._workers[session].send, "import", "prepare", False))
         prepared: dict[str, Any] = {}
-        shared_s = self._deadline().together(len(sessions))
+        watch, shared_s = Stopwatch(), self._deadline().together(len(sessions))
         for session in self._tasks:
             if session not in sessions:
                 self._finish(session, "import", self._deadline().seconds)
                 continue
             if session in self._workers:
-                self._try(session, partial(self._workers[session].receive, "import", shared_s))
-            prepared[session] = self._finish(session, "compile", shared_s)
+                left_s = max(_LEAST_LEFT_S, shared_s - watch.elapsed_s)
+                self._try(session, partial(self._workers[session].receive, "import", left_s))
+            prepared[session] = self._finish(session, "compile", max(_LEAST_LEFT_S, shared_s - watch.elapsed_s))
         return self._by_cell({session: answer for session, answer in prepared.items() if session in self._workers})
 
     def ask(self, cell: str, stage: Stage, method: str, *args: Any, deadline_s: float | None = None) -> Any:

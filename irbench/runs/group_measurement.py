@@ -249,7 +249,8 @@ class GroupMeasurement:
         self._calls += tempo.blocks_that_count(len(record.blocks)) * tempo.stride
         known = {warning.code for warning in self._remarks}
         self._remarks = (*self._remarks, *(warning for warning in tempo.warnings if warning.code not in known))
-        self._timing = replace(self._timing, tail=tempo.timing.tail)
+        divided = tempo.timing.beginnings and any(cell.beginnings_ns for cell in record.cells)
+        self._timing = replace(self._timing, tail=tempo.timing.tail, beginnings=divided)
         with signals_deferred():  # a launch is told where and only where it is stored
             measured_s = watch.elapsed_s
             self._records.append(record)
@@ -323,7 +324,7 @@ class GroupMeasurement:
         spent_s = self._watch.elapsed_s + self._closing_s
         needed = self._timing.min_launches * parts_of(len(self._healthy()), self._timing.most_cells) - number
         return Room(
-            left_s=self._timing.sized_for_s(is_needed=needed > 0) - spent_s,
+            left_s=self._timing.sized_for_s(has_interval=needed <= 0) - spent_s,
             launches=max(1, self._launches_planned - number),
             end_s=self._timing.budget - spent_s,
             needed=max(1, needed),

@@ -26,8 +26,8 @@ class Deadline:
     by_budget: bool = False
 
     def together(self, workers: int) -> float:
-        """Return how long workers are waited for that share the processors."""
-        return self.seconds * max(1, workers)
+        """Return how long workers are waited for that share the processors: no longer, if it is a share of a budget."""
+        return self.seconds if self.by_budget else self.seconds * max(1, workers)
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Timing:
         before_s: What preparing the run used of a budget that somebody gave. Where that was long, so are starts.
         sized_for: Wall time that one group's launches are sized for where that is less than ``budget``, down to the
             smallest launch there is; ``None`` sizes them for the budget.
-        sized_share: Of the budget that a group has in the end, what its launches are sized for at most while an
-            interval needs more of them.
+        sized_share: Of the budget that a group has in the end, what its launches are sized for at most until there are
+            enough of them for an interval.
         sustain: How long each cell also runs alone and uninterrupted in each launch; 0 leaves it out.
         energy: Whether the energy is read that the machine uses while a cell runs alone, and while none does.
         idle: How long the machine is left idle in each launch, for the power that it needs then.
@@ -159,9 +159,9 @@ class Timing:
             stream_round_seconds=max(self.stream_round_seconds, self.gpu_round_seconds),
         )
 
-    def sized_for_s(self, *, is_needed: bool) -> float:
-        """Return the wall time that one group's launches are sized for: of those that no interval needs, the budget."""
-        share_s = self.sized_share * self.budget if is_needed else self.budget
+    def sized_for_s(self, *, has_interval: bool) -> float:
+        """Return the time that launches are sized for: a share of the budget until an interval has enough, then all."""
+        share_s = self.budget if has_interval else self.sized_share * self.budget
         return share_s if self.sized_for is None else min(share_s, self.sized_for)
 
     def within_budget(self, budget_s: float, before_s: float = 0.0) -> Timing:

@@ -66,8 +66,8 @@ def blocks_worth_taking(scatters: Sequence[Scatter], start_s: float, block_s: fl
     With variance b of blocks and l of launches, a launch of n blocks costs ``start_s + n block_s`` and tells the ratio
     with variance l + b / n; the product is least at n = sqrt(start_s / block_s * b / l). Variances are summed over the
     pairs that are compared, because a single pair's own are known from few launches. Between ``timing.min_blocks`` and
-    ``timing.most_blocks``; not below ``timing.blocks`` on the word of two or three launches, whose variance may be many
-    times the true one.
+    ``timing.most_blocks``. With fewer than four launches it is at least ``timing.blocks``: their variance may be far
+    from the true one.
     Source: Kalibera and Jones, "Rigorous Benchmarking in Reasonable Time", ISMM 2013, section 6.
 
     Without scatters it is ``timing.blocks``.
@@ -86,7 +86,7 @@ GUESSED_START_S = 1.5
 """What importing, compiling and starting one cell costs before anything is known of it."""
 SIDE_BY_SIDE = 0.6
 """What cells that start and compile side by side take, as a share of taking turns: two processors, partly used."""
-_LATER = 1.1
+_LATER_TAKE = 1.1
 """What later launches take at worst, of what the first one foretells: a block less is better than a launch less."""
 _SHORT_CALL_NS = 20_000
 _SHORTEST_SAMPLE_NS = 50_000
@@ -226,7 +226,7 @@ def launch_size(timing: Timing, cost: LaunchCost, room: Room, scatters: Sequence
     """
     worthwhile = blocks_worth_taking(scatters, cost.start_s, cost.block_s, timing)
     smallest_s = cost.later_s + (fewest_blocks(timing) + timing.burn_in_blocks) * cost.block_s
-    now = _blocks_in(room.until_s - cost.start_s - (room.needed - 1) * _LATER * smallest_s, cost, timing)
+    now = _blocks_in(room.until_s - cost.start_s - (room.needed - 1) * _LATER_TAKE * smallest_s, cost, timing)
     blocks = round(max(fewest_blocks(timing), min(worthwhile, _affordable_blocks(timing, cost, room), now)))
     with_spare = math.ceil(blocks * timing.max_blocks / timing.blocks)
     return replace(timing, blocks=blocks, max_blocks=round(max(blocks, min(with_spare, now))))

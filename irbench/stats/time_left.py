@@ -217,7 +217,7 @@ def seconds_left(shares: Sequence[float], times: LaunchTimes, pace: Pace, timing
         if now_s + least_s + pace.closing_s > timing.budget:
             break
         ahead = max(1.0, planned - len(pace.launches_s) - place)
-        is_needed = len(pace.launches_s) + place < timing.min_launches
-        room_s = (timing.sized_for_s(is_needed=is_needed) - now_s - pace.closing_s) / ahead
+        has_interval = len(pace.launches_s) + place >= timing.min_launches
+        room_s = (timing.sized_for_s(has_interval=has_interval) - now_s - pace.closing_s) / ahead
         now_s += max(least_s, min(share * times.usual_s, room_s))
     return max(0.0, now_s + pace.closing_s - pace.elapsed_s)

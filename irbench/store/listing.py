@@ -35,7 +35,7 @@ from irbench.system.file_states import is_folder, is_utf8
 from irbench.system.locks import is_held
 from irbench.system.prepared_types import prepared
 
-_VERSION = 8
+_VERSION = 9
 """Of the lines in the index."""
 Line = TypeVar("Line")
 _COLUMNS = "runs (folder text primary key, size integer, changed_ns integer, entry blob)"

@@ -366,7 +366,7 @@ def call_in_worker(
     Args:
         target: ``module:function``.
         args: Its arguments, pickled.
-        deadline_s: The process is killed when it has not answered by then.
+        deadline_s: The process is killed when it has not answered by then, a repeated call included.
         say: Receives progress; the function then gets something to speak with as its last argument.
         environment: Variables to set besides the present ones.
         python: Another interpreter than ours; ``None`` for ours.
@@ -381,10 +381,12 @@ def call_in_worker(
         IrbenchError: What the function raised, with its message, hint and exit code.
         WorkerDied: The process crashed or passed its deadline; the last line of its log is in the hint.
     """
+    watch = Stopwatch()
 
     def ask(worker: Worker) -> Any:
+        left_s = deadline_s - watch.elapsed_s
         try:
-            return worker.ask(target, *args, deadline_s=deadline_s, say=say, returns=returns, says=says)
+            return worker.ask(target, *args, deadline_s=left_s, say=say, returns=returns, says=says)
         except WorkerDied as error:
             # the log goes with the folder, so its last line must come along
             lines = [line for line in error.log_tail.splitlines() if _REMARK.match(line) is None]
@@ -398,7 +400,7 @@ def call_in_worker(
             return ask(process.worker(kind))
         except IrbenchError as error:
             process.end()
-            if not was_used or isinstance(error, WorkerTimedOut):
+            if not was_used or isinstance(error, WorkerTimedOut) or watch.elapsed_s >= deadline_s:
                 raise
     with (
         scratch_folder() as folder,

@@ -48,11 +48,14 @@ class LossChecks:
         options: In how many steps the loss must fall, and how near to that of fp32 it must end.
         deadline_s: Of each check.
         say: Receives a line about each.
-        process: The one that checks share; :meth:`check` ends it.
+        process: In which the model was loaded, and which the first checks share; ``None`` where there is none.
     """
 
-    def __init__(self, options: TrainingOptions, deadline_s: float, say: Say, process: SharedProcess) -> None:
-        self._options, self._deadline_s, self._say, self._process = options, deadline_s, say, process
+    def __init__(
+        self, options: TrainingOptions, deadline_s: float, say: Say, process: SharedProcess | None = None
+    ) -> None:
+        self._options, self._deadline_s, self._say = options, deadline_s, say
+        self._process = SharedProcess() if process is None else process
         self._longest_s, self._start_s = 0.0, math.inf
         self._known: dict[Hashable, Outcome] = {}
         self._references: dict[int, LossCheck] = {}
@@ -79,7 +82,7 @@ class LossChecks:
         measured = [cell for cell in planned.measured if cell.id in rows]
         usual = [cell for cell in planned.group.cells if _is_usual(cell)]
         firsts = (next((cell for cell in usual if cell.load.batch == own.load.batch), own) for own in measured)
-        with self._process:
+        with self._process:  # which it ends: nothing runs beside launches
             for cell in (*firsts, *sorted(measured, key=lambda cell: not _is_usual(cell))):
                 self._check(cell, math.inf if cell.id in whatever else left_s - watch.elapsed_s)
         return self.known(planned)

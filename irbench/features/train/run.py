@@ -171,7 +171,7 @@ def planned_training(
     trained: TrainedModel,
     options: TrainingOptions,
     say: Say,
-    process: SharedProcess,
+    process: SharedProcess | None = None,
     design: DesignSize = "full",
 ) -> tuple[RunRequest, PlannedGroup]:
     """Load a model and make its data; return the request with the model, and the table of all rows.

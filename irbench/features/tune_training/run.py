@@ -37,7 +37,6 @@ from irbench.runs.results import Interrupted
 from irbench.spec import Cell, Timing
 from irbench.spi.training import TrainingBackend
 from irbench.system import host
-from irbench.worker.process import SharedProcess
 from irbench.worker.scratch import scratch_folder
 
 _MOST_CHECKS = 2 * MOST_CONFIRMED
@@ -87,10 +86,10 @@ def tune_training_with(
     run = replace(shared, models=(str(model),))
     tuned = TuneOptions(str(model), run, OBJECTIVES[options.objective], budget=options.budget)
     with measuring(f"tune {Path(model).name}", insist=shared.no_lock) as lock, scratch_folder() as folder:
-        with SharedProcess() as process:
-            request, planned = planned_training(asked, trained, options, reporter.say, process)
-            checks = LossChecks(options, request.timing.deadline, reporter.say, process)
-            rows = searched_rows(request, planned, checks)
+        request, planned = planned_training(asked, trained, options, reporter.say)
+        # each in a process of its own, as those of the search are: the first one tells what they take
+        checks = LossChecks(options, request.timing.deadline, reporter.say)
+        rows = searched_rows(request, planned, checks)
         least_s = least_budget_s(rows, checks.start_s, checks.longest_s)
         if options.budget < least_s:
             reporter.say(small_budget_text(options.budget, least_s))

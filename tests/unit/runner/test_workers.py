@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import launches
 import numpy as np
 import pytest
+from virtual_watches import VirtualTime
 
+from irbench.core.record import Failure
 from irbench.runner import workers
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.reference import ReferenceOutputs
-from irbench.runner.workers import CellFailed, CellWorker, Setting, checked, checked_turns
-from irbench.spec import Artifact, Cell, Feeding, Timing
+from irbench.runner.workers import CellFailed, CellWorker, Setting, Workers, checked, checked_turns
+from irbench.spec import Artifact, Cell, Deadline, Feeding, Timing
 from irbench.spi import Outputs
 from irbench.system.confinement import Confinement
 from irbench.worker import requested_confinement
-from irbench.worker.cell import PreparedSession
+from irbench.worker.cell import CellTask, PreparedSession
 
 EXPECTED: tuple[Outputs, ...] = ((np.ones(4, np.float32),), (np.full(4, 2, np.float32),), (np.full(4, 3, np.float32),))
 PREPARED = PreparedSession({"precision": "fp32", "device": "cpu"}, ())
@@ -93,3 +95,55 @@ def test_a_confined_cell_reads_the_onnx_file_that_its_operators_are_named_after(
     alone = Setting(PlannedGroup(group), Timing(), Path(), ReferenceOutputs(None, None))
     alone.worker(replace(group.cells[0], artifact=other, backend="fake-a"))
     assert allowed == [Confinement((graph, onnx), for_runtime=True)]
+
+
+class Hanging:
+    """A worker whose import never ends: time passes until its deadline."""
+
+    time = VirtualTime()
+    said: ClassVar[list[str]] = []
+
+    def __init__(self, task: CellTask, *_: object) -> None:
+        self.cell, self.spawned_ns = task.cell, 0
+
+    def hold(self, _host: str) -> None: ...
+
+    def send(self, *_: object) -> None:
+        self.said.append(f"import {self.cell.id}")
+
+    def receive(self, _stage: str, deadline_s: float) -> None:
+        self.said.append(f"wait {self.cell.id}")
+        self.time.s += deadline_s
+        raise CellFailed(Failure("import", "no answer"))
+
+    def kill(self) -> None: ...
+
+
+@pytest.fixture
+def hanging(monkeypatch: pytest.MonkeyPatch) -> type[Hanging]:
+    Hanging.time, Hanging.said = VirtualTime(), []
+    monkeypatch.setattr(workers, "CellWorker", Hanging)
+    monkeypatch.setattr(workers, "Stopwatch", Hanging.time.watch)
+    return Hanging
+
+
+def crew(deadline: Deadline) -> Workers:
+    group = launches.group("a", "b", "c")
+    tasks = [CellTask(cell, group.main, Timing()) for cell in group.cells]
+    return Workers(tasks, Path(), lambda: deadline)
+
+
+@pytest.mark.parametrize(("by_budget", "most_s"), [(True, 30.0), (False, 90.0)])
+def test_workers_that_import_side_by_side_and_hang_are_waited_for_together(
+    by_budget: bool, most_s: float, hanging: type[Hanging]
+) -> None:
+    own = crew(Deadline(30.0, by_budget=by_budget))
+    own.start({"a", "b", "c"})
+    assert hanging.said[:3] == ["import a", "import b", "import c"]
+    assert most_s <= hanging.time.s <= most_s + 3.0
+    assert own.failures.keys() == {"a", "b", "c"}
+
+
+def test_workers_import_one_after_the_other_unless_they_may_side_by_side(hanging: type[Hanging]) -> None:
+    crew(Deadline(30.0)).start()
+    assert hanging.said == ["import a", "wait a", "import b", "wait b", "import c", "wait c"]

@@ -19,11 +19,11 @@ def test_half_of_what_is_left_of_a_budget_bounds_a_wait_and_never_less_than_the_
 
 def test_a_share_is_of_what_is_left_of_the_budget():
     timing = Timing(budget=120.0, sized_share=0.75)
-    assert timing.sized_for_s(is_needed=True) == 90.0
-    assert timing.sized_for_s(is_needed=False) == 120.0
-    assert timing.within_budget(60.0, 60.0).sized_for_s(is_needed=True) == 45.0
+    assert timing.sized_for_s(has_interval=False) == 90.0
+    assert timing.sized_for_s(has_interval=True) == 120.0
+    assert timing.within_budget(60.0, 60.0).sized_for_s(has_interval=False) == 45.0
     quick = Timing(sized_for=25.0)
-    assert [each.sized_for_s(is_needed=True) for each in (quick, quick.within_budget(60.0))] == [25.0, 25.0]
+    assert [each.sized_for_s(has_interval=False) for each in (quick, quick.within_budget(60.0))] == [25.0, 25.0]
 
 
 def test_a_long_budget_leaves_the_deadline_as_it_is() -> None:

@@ -19,7 +19,6 @@ from irbench.runner.plan import PlannedGroup
 from irbench.spec import Load
 from irbench.spec.training import ModelFacts, TrainedModel, TrainingArtifact, TrainingData
 from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
-from irbench.worker.process import SharedProcess
 
 FACTS = ModelFacts("net", (32, 32, 3), 10, 1000, "sparse_categorical_crossentropy", "adam")
 DATA = TrainingData("images", ("cat", "dog"), 100)
@@ -55,7 +54,7 @@ def table(options: TrainOptions) -> PlannedGroup:
 
 
 def all_checked(planned: PlannedGroup, options: TrainOptions) -> PlannedGroup:
-    checks = LossChecks(options, DEADLINE_S, lambda _text: None, SharedProcess())
+    checks = LossChecks(options, DEADLINE_S, lambda _text: None)
     return checks.check(planned, {cell.id for cell in planned.group.cells})
 
 
@@ -109,7 +108,7 @@ def test_rows_are_checked_when_they_are_asked_for_with_fp32_of_their_batch_and_e
 
     monkeypatch.setattr(loss_checks, "call_in_worker", call)
     options = TrainOptions(batch=(32, 64, 128), precision=("fp32", "mixed_bfloat16"), prefetch=("0", "auto"))
-    checks = LossChecks(options, DEADLINE_S, lambda _text: None, SharedProcess())
+    checks = LossChecks(options, DEADLINE_S, lambda _text: None)
     planned = checks.check(table(options), {"tf-cpu-b32-fp32-0"})
     planned = checks.check(planned, {"tf-cpu-b64-mixed_bfloat16-auto"})
     assert trained == [(32, "fp32"), (64, "fp32"), (64, "mixed_bfloat16")]
@@ -140,7 +139,7 @@ def deadlines(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_a_check_that_is_expected_to_end_too_late_is_not_begun_and_its_row_says_why(deadlines: list[float]) -> None:
-    checks = LossChecks(BOTH, DEADLINE_S, lambda _text: None, SharedProcess())
+    checks = LossChecks(BOTH, DEADLINE_S, lambda _text: None)
     planned = table(BOTH)
     fp32, mixed = (cell.id for cell in planned.group.cells)
     planned = checks.check(planned, {fp32, mixed}, left_s=1.9 * CHECK_S)
@@ -150,7 +149,7 @@ def test_a_check_that_is_expected_to_end_too_late_is_not_begun_and_its_row_says_
 
 
 def test_a_check_that_takes_more_than_what_was_left_is_ended_and_counts_as_not_made(deadlines: list[float]) -> None:
-    checks = LossChecks(BOTH, DEADLINE_S, lambda _text: None, SharedProcess())
+    checks = LossChecks(BOTH, DEADLINE_S, lambda _text: None)
     planned = checks.check(table(BOTH), {"tf-cpu-b32-fp32"}, left_s=0.5 * CHECK_S)
     assert deadlines == [0.5 * CHECK_S]
     assert set(planned.absent.values()) == {UNCHECKED}
@@ -177,7 +176,7 @@ def test_checks_share_a_process_of_equal_threads_unless_they_run_code_of_the_use
 
 
 def test_a_row_is_checked_whatever_is_left_where_that_is_asked_and_the_others_are_not(deadlines: list[float]) -> None:
-    checks = LossChecks(BOTH, DEADLINE_S, lambda _text: None, SharedProcess())
+    checks = LossChecks(BOTH, DEADLINE_S, lambda _text: None)
     planned = table(BOTH)
     fp32, mixed = (cell.id for cell in planned.group.cells)
     planned = checks.check(planned, {fp32, mixed}, 0.5 * CHECK_S, {fp32})

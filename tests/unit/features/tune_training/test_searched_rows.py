@@ -44,7 +44,6 @@ from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.spec import Timing
 from irbench.spec.training import ModelFacts, TrainedModel, TrainingArtifact, TrainingData
-from irbench.worker.process import SharedProcess
 
 FACTS = ModelFacts("net", (32, 32, 3), 10, 1000, "sparse_categorical_crossentropy", "adam")
 DATA = TrainingData("images", ("cat", "dog"), 100)
@@ -70,7 +69,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[TrainingArtifact]:
 
 
 def searched(options: TuneTrainingOptions = OPTIONS) -> TuningRows:
-    return searched_rows(REQUEST, table(options), LossChecks(options, 30.0, lambda _line: None, SharedProcess()))
+    return searched_rows(REQUEST, table(options), LossChecks(options, 30.0, lambda _line: None))
 
 
 def test_the_first_value_of_each_option_is_the_default_and_all_other_rows_are_searched(
@@ -119,7 +118,7 @@ def test_a_row_that_turned_out_not_to_train_stands_beside_the_best_with_its_reas
 
 @pytest.mark.usefixtures("trained")
 def test_without_time_for_checks_only_rows_that_compute_what_was_checked_are_left() -> None:
-    checks = LossChecks(OPTIONS, 30.0, lambda _line: None, SharedProcess())
+    checks = LossChecks(OPTIONS, 30.0, lambda _line: None)
     rows = searched_rows(REQUEST, table(), checks)
     planned = checked_in_turn(checks, rows.planned, rows.space.ids, 0.0)
     left = {cell.id for cell in planned.measured}
@@ -160,7 +159,7 @@ def slow_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("slow_steps")
 def test_more_steps_of_a_check_make_the_least_budget_larger_by_those_of_one_check_and_by_no_start() -> None:
     def least_s(options: TuneTrainingOptions) -> float:
-        checks = LossChecks(options, 900.0, lambda _line: None, SharedProcess())
+        checks = LossChecks(options, 900.0, lambda _line: None)
         rows = searched_rows(REQUEST, table(options), checks)
         return least_budget_s(rows, checks.start_s, checks.longest_s)
 
@@ -175,7 +174,7 @@ def test_more_steps_of_a_check_make_the_least_budget_larger_by_those_of_one_chec
 
 @pytest.mark.usefixtures("slow_steps")
 def test_a_check_knows_what_it_took_until_its_first_step() -> None:
-    checks = LossChecks(OPTIONS, 900.0, lambda _line: None, SharedProcess())
+    checks = LossChecks(OPTIONS, 900.0, lambda _line: None)
     assert checks.start_s == 0.0
     searched_rows(REQUEST, table(), checks)
     assert checks.start_s == START_S
@@ -215,7 +214,7 @@ def test_time_for_checks_is_not_said_to_decide_what_no_budget_decides() -> None:
 
 
 def test_a_row_that_was_not_checked_is_told_by_its_kind_and_not_by_its_words() -> None:
-    checks = LossChecks(OPTIONS, 30.0, lambda _line: None, SharedProcess())
+    checks = LossChecks(OPTIONS, 30.0, lambda _line: None)
     planned = checks.check(table(), [table().group.cells[0].id], left_s=0.0)
     assert {type(failure) for failure in planned.absent.values()} == {Unchecked}
     assert Failure(UNCHECKED.stage, UNCHECKED.message, UNCHECKED.hint) != UNCHECKED
