@@ -53,17 +53,16 @@ _RUN_ALL = """\
 def run_all(model, batches):
     \"\"\"Return the outputs of many inputs, in their order, with {streams} requests in flight.\"\"\"
     names = {{name for port in model.inputs for name in port.get_names()}}  # without unused inputs
-    outputs = [None] * len(batches)
-
-    def keep(request, place):
-        outputs[place] = [tensor.data.copy() for tensor in request.output_tensors]
-
-    queue = openvino.AsyncInferQueue(model, {streams})
-    queue.set_callback(keep)
-    for place, inputs in enumerate(batches):
-        # waits for a free request where all are busy
-        queue.start_async({{name: inputs[name] for name in names & inputs.keys()}}, place, share_inputs=True)
-    queue.wait_all()
+    requests = [model.create_infer_request() for _ in range({streams})]
+    outputs = []
+    for place in range(len(batches) + len(requests)):
+        request = requests[place % len(requests)]
+        if place >= len(requests):
+            request.wait()  # for the oldest; a callback in Python could keep OpenVINO's threads from ending
+            outputs.append([tensor.data.copy() for tensor in request.output_tensors])
+        if place < len(batches):
+            inputs = batches[place]
+            request.start_async({{name: inputs[name] for name in names & inputs.keys()}}, share_inputs=True)
     return outputs"""
 
 

@@ -560,6 +560,7 @@ class RowName:
         precision: The one asked for: it tells rows apart where the effective one does not, because ``native`` may turn
             out to be ``fp32``.
         threads: Asked for; ``None`` for ``native``.
+        inputs: The prompt or the shapes of a row, where several tables have rows that are else called the same.
     """
 
     label: str
@@ -567,12 +568,13 @@ class RowName:
     precision: str
     batch: int
     threads: int | None
+    inputs: str = ""
 
     @property
     def details(self) -> tuple[str, ...]:
         """What may follow the label, the most telling first."""
         threads = "native threads" if self.threads is None else f"{self.threads} thread{'s' * (self.threads != 1)}"
-        return self.model, self.precision, f"batch {self.batch}", threads
+        return self.model, self.precision, f"batch {self.batch}", threads, self.inputs
 
 
 class _NamedRow(Protocol):

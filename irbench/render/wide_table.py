@@ -18,6 +18,7 @@ _FIGURES = (
     "p90_ms",
     "first_token_ms",
     "token_ms",
+    "prompt_tokens_per_s",
     "tokens_per_s",
     "fps",
     "speedup",

@@ -21,6 +21,7 @@ from irbench.exporter.foreign import from_onnx_file
 from irbench.programs.image_program import ImageReading
 from irbench.programs.own_program import own_program
 from irbench.programs.row_program import ProgramHeading, row_program
+from irbench.render.table_title import sizes_text
 from irbench.requests.graph_files import exported_from
 from irbench.requests.run_requests import planned_models, requested
 from irbench.runner.instances import cpu_shares
@@ -110,13 +111,17 @@ def find_row(document: RunDocument, name: str | None = None) -> StoredRow:
 
 
 def _names(document: RunDocument) -> Mapping[tuple[int, str], str]:
-    return distinguish(
-        {
-            (place, row.id): name_of(row, row.model or table.model)
-            for place, table in enumerate(document.groups)
-            for row in table.cells
-        }
-    )
+    rows = {(place, row.id): (table, row) for place, table in enumerate(document.groups) for row in table.cells}
+    usual = {place: name_of(row, row.model or table.model) for place, (table, row) in rows.items()}
+    names = distinguish(usual)
+    if len(set(names.values())) == len(names):
+        return names
+    return distinguish({place: replace(usual[place], inputs=_inputs_text(*rows[place])) for place in rows})
+
+
+def _inputs_text(table: GroupResult, row: CellResult) -> str:
+    """Return what tells tables of a sweep of prompts or of shapes apart: ``prompt 64``, or ``1x64``."""
+    return f"prompt {row.generation.prompt}" if row.generation is not None else sizes_text(row.shapes or table.shapes)
 
 
 def _named(

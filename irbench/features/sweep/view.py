@@ -58,6 +58,7 @@ class SweepView:
         if self.sources:
             yield Sentence(ALL_ROWS, "heading")
             yield wide_table(self.sources)
+            yield from _not_measured(self.sources)
         for curve in self.overview.curves:
             yield Sentence(f"{curve.label or 'curve'}: throughput by batch size", "heading")
             yield _points(curve)
@@ -76,6 +77,13 @@ def _counts(overview: SweepOverview) -> str:
     }
     said += [f"{counts[status]} {word}" for status, word in words.items() if counts[status]]
     return f"sweep {overview.name}: {', '.join(said)}"
+
+
+def _not_measured(sources: Sequence[RowSource]) -> Iterator[Sentence]:
+    missing = sum(source.row.state == "not-measured" for source in sources)
+    if missing:
+        remedy = "raise `budget` in the plan, and begin another sweep"
+        yield Sentence(f"{missing} of {plural(len(sources), 'row')} not measured for lack of time: {remedy}", "warning")
 
 
 def _tables(overview: SweepOverview) -> TextTable:

@@ -77,6 +77,23 @@ def test_openvino_queues_several_inferences_itself(mlp: Path):
         np.testing.assert_allclose(scores, caller.fetch()[0], rtol=1e-5)
 
 
+@pytest.mark.parametrize("calls", [0, 1, 2, 5])
+def test_openvino_answers_in_order_however_many_calls_its_requests_share(calls: int, mlp: Path):
+    program = defined(usage_of("openvino", LOADS["streams"]))
+    model = program["load"](mlp)
+    batches = [{"pixels": FEED["pixels"] * factor} for factor in range(calls)]
+    together = program["run_all"](model, batches)
+    alone = [program["run_all"](model, [batch])[0] for batch in batches]
+    assert len(together) == calls
+    for (scores,), (expected,) in zip(together, alone, strict=True):
+        np.testing.assert_allclose(scores, expected, rtol=1e-5)
+
+
+def test_openvino_calls_no_python_from_threads_of_its_own():
+    """Now and then a program did not end: a thread that called back waited for the lock of the one that joined it."""
+    assert "callback(" not in usage_of("openvino", LOADS["streams"]).run_all
+
+
 def test_options_are_set_as_they_were_measured(mlp: Path):
     load = Load(batch=BATCH, threads=2, options={"intra_op.allow_spinning": "0", "graph_optimization_level": "basic"})
     options = defined(usage_of("ort", load))["load"](mlp).get_session_options()

@@ -6,12 +6,14 @@ import io
 from dataclasses import replace
 
 import pytest
+from documents import cell, document, group
 from golden_files import check_golden
 from rich.console import Console
 
 from irbench.features.plan.expansion import Doubling, Matrix, SweepTable, expand
 from irbench.features.sweep.report import CurveOverview, SweepOverview, TableOverview, TableStatus
 from irbench.features.sweep.view import SweepView
+from irbench.render.formats.row_table import row_sources
 from irbench.store.entries import Outcome, RunEntry
 from irbench.store.sweeps import BatchGain, CurveEnd, CurvePoint, RowFacts
 
@@ -67,6 +69,14 @@ def overview(end: CurveEnd | None) -> SweepOverview:
 @pytest.mark.parametrize("width", [100, 60])
 def test_a_sweep_is_shown_as_it_was_looked_at(width: int):
     check_golden(f"sweep-{width}", shown(overview(CurveEnd("c", 4, "saturated")), width))
+
+
+def test_a_sweep_counts_the_rows_that_had_no_time() -> None:
+    found = document(group(cell("ort", 37.0), replace(cell("openvino", 64.0), state="not-measured", latency_ms=None)))
+    console = Console(width=120, file=io.StringIO(), color_system=None)
+    with console.capture() as capture:
+        console.print(SweepView(overview(None), tuple(row_sources(found))), highlight=False)
+    assert "1 of 2 rows not measured for lack of time: raise `budget` in the plan" in capture.get()
 
 
 def test_a_curve_that_ended_for_want_of_memory_says_how_much_it_lacked():
