@@ -193,7 +193,8 @@ async def joined(request: Open) -> AsyncIterator[Cluster]:
         try:
             process.stdin.write(framed(request))
             try:
-                first = await asyncio.wait_for(read_frame(process.stdout, _SMALL_BYTES), _START_S)
+                async with asyncio.timeout(_START_S):
+                    first = await read_frame(process.stdout, _SMALL_BYTES)
                 event = NotOpened("") if first is None else msgspec.msgpack.decode(first, type=prepared(Event))
             except (TimeoutError, ValueError, RecursionError):
                 event = NotOpened("it does not answer")

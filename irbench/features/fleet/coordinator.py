@@ -93,7 +93,8 @@ class Coordinator:
                     self._record_absent()
                     return
                 with suppress(TimeoutError):  # the patience with a target ends without any event
-                    await asyncio.wait_for(self._wake.wait(), _LOOK_S)
+                    async with asyncio.timeout(_LOOK_S):
+                        await self._wake.wait()
                 self._wake.clear()
             raise self._failure
         finally:

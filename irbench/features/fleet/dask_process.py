@@ -220,11 +220,13 @@ class _Endpoint:
                     if worker not in there and task.cancel():
                         self._tell(Failure(number, is_lost=True))
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._changed.wait(), _LOOK_S)
+                    async with asyncio.timeout(_LOOK_S):
+                        await self._changed.wait()
 
     async def _look(self) -> set[str]:
         """Tell which workers there are if they changed, and return their addresses."""
-        told = await asyncio.wait_for(self._client.scheduler.identity(n_workers=-1), CONNECT_S)
+        async with asyncio.timeout(CONNECT_S):
+            told = await self._client.scheduler.identity(n_workers=-1)
         members = tuple(
             Member(str(worker["name"]), address, RESOURCE in worker.get("resources", {}), str(worker["id"]))
             for address, worker in told["workers"].items()

@@ -270,7 +270,8 @@ async def _end(process: Any, is_over: Callable[[], Any]) -> None:
     with contextlib.suppress(OSError):
         process.stdin.write_eof()
     try:
-        await asyncio.wait_for(is_over(), _END_S)
+        async with asyncio.timeout(_END_S):
+            await is_over()
     except TimeoutError:
         with contextlib.suppress(OSError):
             process.kill()
@@ -292,7 +293,8 @@ def _how_it_ended(code: int | None, last_line: str) -> str:
 async def _require_answer(process: Any) -> None:
     """Wait until a worker has told its address: then it has joined the cluster."""
     try:
-        line: bytes = await asyncio.wait_for(process.stdout.readline(), _START_S)
+        async with asyncio.timeout(_START_S):
+            line: bytes = await process.stdout.readline()
     except (TimeoutError, ValueError) as error:
         raise Unreachable(TargetProblem(code="no-answer")) from error
     if not line.endswith(b"\n"):
@@ -330,8 +332,8 @@ async def connected(target: Target) -> AsyncIterator[Any]:
 
     where: Any = {"host": target.host, "port": target.port}
     try:
-        connection = await asyncio.wait_for(
-            asyncssh.connect(
+        async with asyncio.timeout(_CONNECT_S):
+            connection = await asyncssh.connect(
                 host,
                 target.port,
                 known_hosts=look_up,
@@ -339,9 +341,7 @@ async def connected(target: Target) -> AsyncIterator[Any]:
                 password=None,
                 agent_forwarding=False,
                 **options,
-            ),
-            _CONNECT_S,
-        )
+            )
     except asyncssh.HostKeyNotVerifiable as error:
         code: Code = "changed-host-key" if known else "unknown-host-key"
         shown = str(file if target.known_hosts else "~/.ssh/known_hosts")

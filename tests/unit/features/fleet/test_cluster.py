@@ -198,7 +198,8 @@ def test_a_side_that_reads_nothing_holds_nobody_up_who_gives_up(side: DaskSide):
         await asyncio.sleep(0.1)
         for call in calls:
             call.cancel()
-        outcomes = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 20)
+        async with asyncio.timeout(20):
+            outcomes = await asyncio.gather(*calls, return_exceptions=True)
         assert [type(outcome) for outcome in outcomes] == [asyncio.CancelledError] * 3
 
     run(act)

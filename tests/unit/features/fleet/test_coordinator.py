@@ -317,8 +317,13 @@ def in_pool(results: Path, answers: Mapping[str, JobOutcome | bytes | Exception]
     queue = JobQueue((Job(_JOB, "both", (TABLE,), 1.0),), pools)
     fleet = FleetFile(tuple(Target(name=name, pool="both") for name in pools))
     progress = FleetProgress(Reporter(said.append, lambda _: None), 1)
+
+    async def measured() -> None:
+        async with asyncio.timeout(60):
+            await Coordinator(fleet, queue, shipments, journal, results, progress).run(cluster)
+
     try:
-        asyncio.run(asyncio.wait_for(Coordinator(fleet, queue, shipments, journal, results, progress).run(cluster), 60))
+        asyncio.run(measured())
     finally:
         journal.close()
     return journal.document, said

@@ -67,7 +67,8 @@ def diagnosed(monkeypatch: pytest.MonkeyPatch, cluster: Cluster, *names: str) ->
     fleet = FleetFile(tuple(Target(name=name) for name in names))
 
     async def all_of_it() -> FleetDiagnosis:
-        return await asyncio.wait_for(diagnosis.diagnosed(fleet, lambda _: None, peak=False), 20)
+        async with asyncio.timeout(20):
+            return await diagnosis.diagnosed(fleet, lambda _: None, peak=False)
 
     return asyncio.run(all_of_it())
 

@@ -97,6 +97,38 @@ def reached(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Exception]]:
     return failures
 
 
+class Worker:
+    """A process of another machine that answers when it is told to, and runs until its input ends."""
+
+    returncode = 0
+
+    def __init__(self) -> None:
+        self.stdin = self.stdout = self.stderr = self
+        self.line: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._input_ended = asyncio.Event()
+
+    async def create_process(self, *_: object, **__: object) -> Worker:
+        return self
+
+    def get_extra_info(self, _: str) -> tuple[str, int]:
+        return ("127.0.0.1", 1)
+
+    def write(self, _: bytes) -> None: ...
+
+    def write_eof(self) -> None:
+        self._input_ended.set()
+
+    async def readline(self) -> bytes:
+        return await self.line
+
+    async def read(self, _: int) -> bytes:
+        await self.wait_closed()
+        return b""
+
+    async def wait_closed(self) -> None:
+        await self._input_ended.wait()
+
+
 async def opened(fleet: FleetFile, told: list[tuple[str, TargetProblem]], count: int = 0) -> str:
     """Return the address of a cluster when so much was told of its targets."""
     async with asyncio.timeout(60), cluster_of_own(fleet, lambda *problem: told.append(problem)) as own:
@@ -152,6 +184,24 @@ def test_a_target_whose_keeping_fails_as_nobody_foresaw_is_told_while_the_others
 ):
     reached["far"] = [ZeroDivisionError("by zero")]
     assert run(near, Target(name="far", host="h", variables={"LATE": "1"}), count=1) == [("far", "failed")]
+
+
+def test_a_worker_that_answers_as_the_call_ends_does_not_keep_it_from_ending(
+    near: Target, monkeypatch: pytest.MonkeyPatch
+):
+    async def ended() -> None:
+        far = Worker()
+
+        @asynccontextmanager
+        async def connection(_: Target) -> AsyncIterator[Worker]:
+            yield far
+
+        monkeypatch.setattr(workers, "connected", connection)
+        fleet = FleetFile((near, Target(name="far", host="h")))
+        async with asyncio.timeout(20), cluster_of_own(fleet, lambda *_: None):
+            far.line.set_result(b"tls://here\n")
+
+    asyncio.run(ended())
 
 
 @pytest.mark.parametrize(("host", "address"), [("::1", "tls://[::1]:8786"), ("10.0.0.1", "tls://10.0.0.1:8786")])
@@ -259,12 +309,12 @@ def found_code(known: Path, port: int) -> str:
         async with asyncssh.listen("127.0.0.1", port, server_host_keys=[KEYS[0]]) as server:
             target = Target(name="a", host="me@localhost", port=port or server.get_port(), known_hosts=known)
             try:
-                async with connected(target):
+                async with asyncio.timeout(60), connected(target):
                     return ""
             except Unreachable as error:
                 return error.problem.code
 
-    return asyncio.run(asyncio.wait_for(connect(), 60))
+    return asyncio.run(connect())
 
 
 def free_port() -> int:
