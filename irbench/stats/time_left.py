@@ -34,8 +34,6 @@ _USUAL_SD = 0.01
 """Standard deviation of a log ratio over launches before it was seen."""
 _USUAL_WEIGHT = 1.0
 """Of that, as a number of launches."""
-_LUCK = 1.1
-"""A run ends at the first look at which the interval happens to be narrow enough, which is before it is expected."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +169,7 @@ def _launches_until(values: Sequence[float], target: float, miss: float, timing:
     scatter = math.sqrt(squares / (_USUAL_WEIGHT + len(values) - 1))
     for count in range(timing.min_launches, timing.max_launches):
         unit = unit_half_width(count, timing, 1 - miss)
-        if unit is not None and scatter * unit <= _LUCK * target:
+        if unit is not None and scatter * unit <= target:
             return count
     return timing.max_launches
 

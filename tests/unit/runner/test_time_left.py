@@ -15,7 +15,7 @@ from irbench.runner.run_progress import Progress
 from irbench.spec import Timing
 from irbench.stats.time_left import LaunchTimes, times_of
 
-RUNS, ERROR, ENOUGH = 20, 0.3, 0.85
+RUNS, ERROR, ENOUGH = 40, 0.3, 0.8
 
 
 @dataclass
@@ -75,7 +75,7 @@ def foretold_s(moment: tuple[float, Progress]) -> float:
 def test_the_whole_time_is_foretold_within_30_per_cent_in_most_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Constants were chosen on these machines; on 25 others, 20 are right after the first launch and 21 at half."""
+    """Of 60 machines, 50 are right after the first launch and 53 at half: how launches scatter is not known before."""
     right = {"after the first launch": 0, "at half": 0}
     for seed in range(RUNS):
         machine, timing = drawn(seed)
