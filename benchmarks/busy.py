@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,10 +29,10 @@ _RATIO, _CALL_US = 1.05, 21_000
 """How many times as fast the second backend is, and how much work a call of the first one is."""
 _NEIGHBOUR = """
 import os, sys, time
-works, pauses, grows, beacon, processor = *map(float, sys.argv[1:4]), sys.argv[4], int(sys.argv[5])
-os.sched_setaffinity(0, {processor})
-began = time.monotonic()
-while True:
+works, pauses, grows, beacon, processors = *map(float, sys.argv[1:4]), sys.argv[4], sys.argv[5]
+os.sched_setaffinity(0, set(map(int, processors.split(","))))
+began, parent = time.monotonic(), os.getppid()
+while os.getppid() == parent:
     more = 1 + grows * (time.monotonic() - began)
     until = time.monotonic() + works * more
     while time.monotonic() < until:
@@ -40,7 +40,7 @@ while True:
             break
     time.sleep(pauses or (0.002 if beacon else 0))
 """
-"""Works and pauses by turns, on one processor; with a beacon only while that was touched a moment ago."""
+"""Works and pauses by turns, with a beacon only while that was touched a moment ago; ends with what started it."""
 
 
 @dataclass(frozen=True)
@@ -113,15 +113,15 @@ def _measured(bench: Workbench, name: str, seed: int) -> GroupResult:
     scripts = {"known-a.call_us": _CALL_US, "known-b.call_us": round(_CALL_US / _RATIO), "known-a.beacon": beacon}
     scripts |= {f"known-{letter}.wait": "work" for letter in "ab"}
     asked = ("--backends", "known-a,known-b", "--cpus", processor, "--threads", 1, "--seed", seed)
-    with _neighbour(name, beacon, processor):
+    with running(_NEIGHBOURS[name], [processor], beacon):
         return known_speed.run_once(bench, scripts, *asked)
 
 
 @contextmanager
-def _neighbour(name: str, beacon: Path, processor: int) -> Iterator[None]:
-    neighbour = _NEIGHBOURS[name]
-    beside = beacon if neighbour.is_tied else ""
-    asked = (neighbour.works_s, neighbour.pauses_s, neighbour.grows, beside, processor)
+def running(neighbour: Neighbour, processors: Iterable[int], beacon: Path | None = None) -> Iterator[None]:
+    """Let a neighbour run on one of these processors; one that is tied works while ``beacon`` is touched."""
+    beside = beacon if neighbour.is_tied and beacon is not None else ""
+    asked = (neighbour.works_s, neighbour.pauses_s, neighbour.grows, beside, ",".join(map(str, processors)))
     started = subprocess.Popen([sys.executable, "-c", _NEIGHBOUR, *map(str, asked)])
     try:
         yield

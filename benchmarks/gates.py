@@ -14,8 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -23,18 +22,11 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from benchmarks.busy import Neighbour, running
+
 _WIDTH, _ROWS, _LAYERS, _MORE_LAYERS = 256, 64, 20, 22
 _MOST_ALARMS, _LEAST_FOUND = 0.05, 0.9
 _BUSY_S = 3.0
-_BUSY = """
-import sys, time
-busy_s, pause_s = map(float, sys.argv[1:])
-while True:
-    end_s = time.monotonic() + busy_s
-    while time.monotonic() < end_s:
-        pass
-    time.sleep(pause_s)
-"""
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -45,8 +37,10 @@ while True:
 def main(pairs: int, busy: int, pause: float, budget: str) -> None:
     """Gate equal models and models 10 % apart by turns; exits with 1 where more than chance allows goes wrong."""
     alarms = found = 0
-    with tempfile.TemporaryDirectory(prefix="irbench-gates-") as name, _busy(busy, pause):
-        folder = Path(name)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="irbench-gates-")))
+        for _ in range(busy):
+            stack.enter_context(running(Neighbour(_BUSY_S, pause), os.sched_getaffinity(0)))
         for number in range(pairs):
             base = _model(folder / f"base-{number}.onnx", _LAYERS, seed=2 * number)
             equal = _model(folder / f"equal-{number}.onnx", _LAYERS, seed=2 * number + 1)
@@ -103,18 +97,6 @@ def _model(path: Path, layers: int, seed: int) -> Path:
     )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
     return path
-
-
-@contextmanager
-def _busy(count: int, pause_s: float) -> Iterator[None]:
-    command = [sys.executable, "-c", _BUSY, str(_BUSY_S), str(pause_s)]
-    programs = [subprocess.Popen(command) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for program in programs:
-            program.kill()
-            program.wait()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from irbench.core.record import Failure, LaunchRecord, Round
 from irbench.core.result import GroupResult
 from irbench.core.row import CellResult
 from irbench.spec import Artifact, Bundle, Cell, Goal, Group, Load, Timing, Workload
-from irbench.spec.training import INPUT, STEP
+from irbench.spec.training import INPUT, STEP, TrainedModel, TrainingArtifact, TrainingData, TrainingSettings
 from irbench.stats.eligibility import Admission
 from irbench.stats.run_modes.training import loss_check
 from irbench.stats.summary import summarise
@@ -22,6 +22,11 @@ MS = 1_000_000
 CALLS = 9
 CRASH = Failure("measure", "it crashed with SIGSEGV")
 FALLING = loss_check([2.3 - 0.04 * step for step in range(32)])
+
+TRAINING = TrainingArtifact(
+    "training", Path("model.py"), (), (), model=TrainedModel("net"), data=TrainingData("images"),
+    settings=TrainingSettings(),
+)  # fmt: skip
 
 
 def cell(batch: int, **varied: str) -> Cell:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 ThroughputUnit: TypeAlias = Literal["FPS", "samples/s", "tokens/s"]
-"""Of samples, or of the tokens that calls generate."""
+"""Of samples, which training steps do not call frames, or of the tokens that calls generate."""
 NOT_MEASURED = "-"
 
 _FEWEST_DIGITS = 2

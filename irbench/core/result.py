@@ -208,10 +208,7 @@ class GroupResult(MeasuredTable):
 
     @property
     def throughput_unit(self) -> ThroughputUnit:
-        """What its throughputs are in: tokens per second where calls generate tokens, samples per second elsewhere.
-
-        Those of training steps are not called frames per second.
-        """
+        """What its throughputs are in: tokens per second where calls generate tokens, samples per second elsewhere."""
         return "tokens/s" if self.is_generation else "samples/s" if self.is_training else "FPS"
 
     @property

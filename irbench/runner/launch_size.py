@@ -102,16 +102,17 @@ class Forecast:
 
     @property
     def after_blocks_s(self) -> float:
-        """How long everything after the blocks takes, in seconds: runs alone, and answers to be verified."""
-        return self._runs_alone_s + sum(self.calls_s(cell, self.answers) for cell in self.speeds)
+        """How long everything after the blocks takes, in seconds: that of each launch, and answers to be verified."""
+        return self._after_each_s + sum(self.calls_s(cell, self.answers) for cell in self.speeds)
 
     def cost(self, start_s: float, later_start_s: float, samples: Mapping[str, int]) -> LaunchCost:
         """Return what this launch and later ones cost; what follows their blocks counts as a part of their starts."""
         block_s = sum(self.round_s(cell, count) for cell, count in samples.items())
-        return LaunchCost(start_s + self.after_blocks_s, block_s, later_start_s + self._runs_alone_s)
+        return LaunchCost(start_s + self.after_blocks_s, block_s, later_start_s + self._after_each_s)
 
     @property
-    def _runs_alone_s(self) -> float:
+    def _after_each_s(self) -> float:
+        """How long what follows the blocks of each launch takes, in seconds: parts of steps, and runs alone."""
         tails_s = self.tails_s if self.timing.tail else 0.0
         idle_s = self.timing.idle if self.timing.energy else 0.0
         beginnings_s = self.beginnings_s if self.timing.beginnings else 0.0
@@ -177,11 +178,13 @@ def choose_tempo(inputs: LaunchInputs, forecast: Forecast, starts: Starts, feeds
     them, and parts of training steps where those would hardly fit with them.
     """
     tempo = _sized(inputs, forecast, starts, feeds)
-    is_divided = forecast.beginnings_s > 0 and tempo.timing.beginnings and bool(inputs.new)
+    if not inputs.new:
+        return tempo
+    is_divided = forecast.beginnings_s > 0 and tempo.timing.beginnings
     if is_divided and tempo.late_s > -_LEFT_OVER_SHARE * inputs.room.until_s:
         forecast = replace(forecast, timing=replace(forecast.timing, beginnings=False))
         tempo = _sized(inputs, forecast, starts, feeds)
-    if not tempo.timing.tail or not inputs.new or tempo.late_s <= 0:
+    if not tempo.timing.tail or tempo.late_s <= 0:
         return tempo
     timing = forecast.timing
     omitted = TailOmitted(

@@ -155,19 +155,22 @@ class RunRequest:
         """Whether rows are compared whatever precisions their runtimes chose by themselves."""
         return compares_all(self.precisions, allow_mixed=self.allow_mixed)
 
-    def with_budget_for(self, weight: int, weights: int, elapsed_s: float = 0.0, prepared_s: float = 0.0) -> RunRequest:
+    def with_budget_for(
+        self, weight: int, weights: int, elapsed_s: float = 0.0, prepared_s: float | None = None
+    ) -> RunRequest:
         """Return the request with the time of one table: its share of the whole run's budget, if it has one.
 
         Args:
             weight: How many times the work of the usual table it is.
             weights: The same of all tables that are still to be measured, this one included.
             elapsed_s: Since the command began: what it prepared counts, too.
-            prepared_s: How long it prepared.
+            prepared_s: How long it prepared; ``None`` for what is known already.
         """
         timing = self.timing
         if self.budget_s is not None:
             left_s = max(0.0, self.budget_s - elapsed_s)
-            return replace(self, timing=timing.within_budget(left_s * weight / weights, prepared_s))
+            before_s = timing.before_s if prepared_s is None else prepared_s
+            return replace(self, timing=timing.within_budget(left_s * weight / weights, before_s))
         sized_for = None if timing.sized_for is None else timing.sized_for * weight
         return replace(self, timing=replace(timing, budget=timing.budget * weight, sized_for=sized_for))
 

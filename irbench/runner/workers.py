@@ -317,10 +317,10 @@ class Workers:
             self._start_one(session, task)
             if session not in sessions:
                 self._finish(session, "import", self._deadline().seconds)
-        watch, shared_s = Stopwatch(), self._deadline().together(len(sessions))
+        left_s = self._wait_together(len(sessions))
         for session in self._tasks:
             if session in sessions:
-                self._finish(session, "import", max(_LEAST_LEFT_S, shared_s - watch.elapsed_s))
+                self._finish(session, "import", left_s())
 
     def start_and_prepare(self, together: Collection[str]) -> Mapping[str, Any]:
         """Start all workers, and let these import, load and compile side by side; leave each frozen when it is done.
@@ -338,15 +338,14 @@ class Workers:
                 # waits in the worker until the import is done
                 self._try(session, partial(self._workers[session].send, "import", "prepare", False))
         prepared: dict[str, Any] = {}
-        watch, shared_s = Stopwatch(), self._deadline().together(len(sessions))
+        left_s = self._wait_together(len(sessions))
         for session in self._tasks:
             if session not in sessions:
                 self._finish(session, "import", self._deadline().seconds)
                 continue
             if session in self._workers:
-                left_s = max(_LEAST_LEFT_S, shared_s - watch.elapsed_s)
-                self._try(session, partial(self._workers[session].receive, "import", left_s))
-            prepared[session] = self._finish(session, "compile", max(_LEAST_LEFT_S, shared_s - watch.elapsed_s))
+                self._try(session, partial(self._workers[session].receive, "import", left_s()))
+            prepared[session] = self._finish(session, "compile", left_s())
         return self._by_cell({session: answer for session, answer in prepared.items() if session in self._workers})
 
     def ask(self, cell: str, stage: Stage, method: str, *args: Any, deadline_s: float | None = None) -> Any:
@@ -392,6 +391,11 @@ class Workers:
         for worker in self._workers.values():
             worker.kill()
         self._workers.clear()
+
+    def _wait_together(self, workers: int) -> Callable[[], float]:
+        """Return what tells how long workers are still waited for that share the processors from now on."""
+        watch, seconds = Stopwatch(), self._deadline().together(workers)
+        return lambda: max(_LEAST_LEFT_S, seconds - watch.elapsed_s)
 
     def _by_cell(self, by_session: Mapping[str, T]) -> dict[str, T]:
         return {cell: by_session[session] for cell, session in self._session_of.items() if session in by_session}

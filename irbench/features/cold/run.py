@@ -76,7 +76,7 @@ def run(
     writer.commit(replace(writer.document, tables_planned=len(groups)))
     watch, waiting, numbers = Stopwatch(), list(groups), count()
     while waiting:
-        share = request.with_budget_for(1, len(waiting), watch.elapsed_s, request.timing.before_s)
+        share = request.with_budget_for(1, len(waiting), watch.elapsed_s)
         planned = waiting.pop(0)
         try:
             table = _ColdMeasurement(planned, share, scratch / f"group-{next(numbers)}", writer, listen).run()

@@ -190,7 +190,7 @@ def run(
     timed_s = sum(table.seconds for table in writer.document.groups)
     watch = Stopwatch(timed_s + sum(table.seconds for table in finished))
     for number, speeds in list(enumerate(writer.document.groups))[len(finished) :]:
-        share = request.with_budget_for(1, len(groups) - number, watch.elapsed_s, request.timing.before_s)
+        share = request.with_budget_for(1, len(groups) - number, watch.elapsed_s)
         (planned,) = as_begun([groups[number]], [speeds])
         table = _CounterMeasurement(planned, speeds, number, share, scratch / f"counted-{number}", writer, listen).run()
         is_last = number + 1 == len(groups)

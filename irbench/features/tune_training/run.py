@@ -87,7 +87,7 @@ def tune_training_with(
     tuned = TuneOptions(str(model), run, OBJECTIVES[options.objective], budget=options.budget)
     with measuring(f"tune {Path(model).name}", insist=shared.no_lock) as lock, scratch_folder() as folder:
         request, planned = planned_training(asked, trained, options, reporter.say)
-        # each in a process of its own, as those of the search are: the first one tells what they take
+        # the first one starts TensorFlow, as those of the search do: it tells what these take
         checks = LossChecks(options, request.timing.deadline, reporter.say)
         rows = searched_rows(request, planned, checks)
         least_s = least_budget_s(rows, checks.start_s, checks.longest_s)

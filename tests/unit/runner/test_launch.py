@@ -10,6 +10,7 @@ import launches
 import numpy as np
 import pytest
 from scripted_crew import CALL_NS, DEADLINE_S, NOTHING, ScriptedCrew, install, one
+from training_steps import TRAINING
 
 from irbench.core.output_check import fingerprint
 from irbench.core.record import Failure
@@ -19,14 +20,8 @@ from irbench.runner.launch_state import CellProgress, LaunchInputs, LaunchPlan
 from irbench.runner.reference import ReferenceOutputs
 from irbench.runner.workers import Workers
 from irbench.spec import Cell, Feeding, Program, Timing
-from irbench.spec.training import TrainedModel, TrainingArtifact, TrainingData, TrainingSettings
 from irbench.stats.launch_planning import Room
 from irbench.worker.cell import Response
-
-TRAINING = TrainingArtifact(
-    "training", Path("model.py"), (), (), model=TrainedModel("net"), data=TrainingData("images"),
-    settings=TrainingSettings(),
-)  # fmt: skip
 
 
 @pytest.fixture

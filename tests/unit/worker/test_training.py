@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import numpy as np
 import pytest
+from training_steps import TRAINING
 from virtual_clock import VirtualClock
 
 from irbench.core import registry
@@ -14,7 +14,6 @@ from irbench.errors import IrbenchError
 from irbench.measure import call_parts
 from irbench.measure.call_parts import part_names, part_times_ns, timed_in_turns
 from irbench.spec import Load, Scalar
-from irbench.spec.training import TrainedModel, TrainingArtifact, TrainingData, TrainingSettings
 from irbench.worker.training import TrainingSlot, losses_of
 
 MS = 1_000_000
@@ -126,12 +125,6 @@ class Training:
     def describe_model(self, *_: object) -> None: ...
 
     def training_program(self, *_: object) -> None: ...
-
-
-TRAINING = TrainingArtifact(
-    "training", Path("model.py"), (), (), model=TrainedModel("net"), data=TrainingData("images"),
-    settings=TrainingSettings(),
-)  # fmt: skip
 
 
 def test_a_check_of_the_loss_says_each_stage_before_it_begins(
