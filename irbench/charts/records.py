@@ -264,7 +264,7 @@ def samples(
     for record in launches:
         if record.group != number:
             continue
-        sorted_blocks = sort_blocks(record, timing)
+        sorted_blocks = sort_blocks(record, timing, all_count=document.groups[number].counts_all_blocks)
         for launch in record.cells:
             row = by_cell.get(launch.cell)
             if row is None:

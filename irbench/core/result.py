@@ -222,6 +222,11 @@ class GroupResult(MeasuredTable):
         return any(cell.loss is not None for cell in self.cells)
 
     @property
+    def counts_all_blocks(self) -> bool:
+        """Whether figures are derived from every block after the burn-in, disturbed or not."""
+        return self.blocks_excluded == 0
+
+    @property
     def is_mostly_disturbed(self) -> bool:
         """Whether something outside disturbed more than half of its blocks; False in older documents."""
         return 2 * (self.blocks_disturbed or 0) > self.blocks_measured

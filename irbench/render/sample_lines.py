@@ -95,7 +95,7 @@ def _samples_of(document: RunDocument, launches: Iterable[LaunchRecord]) -> Iter
         table = document.groups[record.group]
         names = row_names(table.cells)
         facts_of = {row.id: (document.run_id, record.group, row.model or table.model, row.batch) for row in table.cells}
-        blocks = sort_blocks(record, timing)
+        blocks = sort_blocks(record, timing, all_count=table.counts_all_blocks)
         for cell in record.cells:
             whose = (names.get(cell.cell, cell.cell), cell.cell, record.launch)
             samples = (*_rounds(cell, blocks), *_tail(cell), *_paced(cell))

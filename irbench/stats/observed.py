@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -80,10 +80,11 @@ def round_statistic_ns(round_: Round, calls_per_sample: int, *, by_completion: b
     return max(sample_ns / calls_per_sample, _SHORTEST_NS)
 
 
-Reduction: TypeAlias = Literal["usual", "quiet-launches", "as-loaded"]
-"""How the launches of a table are reduced. ``usual``: by the blocks that count. Where most blocks were disturbed,
-``quiet-launches``: by the undisturbed blocks of those launches that have enough, if these are enough launches; or
-``as-loaded``: by the mean over all blocks, which says how rows do on the machine as loaded as it was."""
+Reduction: TypeAlias = Literal["undisturbed", "as-loaded", "disturbed"]
+"""How the launches of a table are reduced. ``undisturbed``: by the undisturbed blocks of the launches that have enough
+of them; the others are left out. Where these are too few launches, ``as-loaded``: by the mean over all blocks, which
+says how rows do on the machine as loaded as it was; or ``disturbed``, where that cannot be said: by all blocks, and
+nothing is claimed."""
 
 _MOSTLY = 0.5
 
@@ -95,7 +96,7 @@ class Blocks:
     Attributes:
         blocks: Numbers of all blocks after the burn-in.
         dirty: Those that were disturbed.
-        counted: Those that figures are derived from: the clean ones, or all where too few are clean.
+        counted: Those that figures are derived from; none of a launch that is left out.
     """
 
     blocks: frozenset[int]
@@ -113,28 +114,30 @@ class Observed(Blocks):
     """
 
     log_ns: Mapping[str, Mapping[int, float]]
-    reduction: Reduction = field(default="usual", kw_only=True)
-
-    @property
-    def too_few_clean(self) -> bool:
-        """Whether disturbed blocks had to be counted."""
-        return bool(self.dirty & self.counted)
+    reduction: Reduction = field(default="undisturbed", kw_only=True)
 
 
 def observe(
-    group: Group, records: Sequence[LaunchRecord], timing: Timing, reduction: Reduction | None = None
+    group: Group, records: Sequence[LaunchRecord], timing: Timing, *, as_loaded: bool = True
 ) -> tuple[Observed, ...]:
-    """Return each launch reduced.
+    """Return each launch reduced, in the way that what the kernel reported of all of them allows, never their times.
 
     Args:
         group: Says what cells are compared by.
         records: The group's launches.
         timing: Says which blocks are dirty, and how many clean ones are enough (``min_blocks``).
-        reduction: How; unless given, as what the kernel reported of all launches together allows, never their times.
+        as_loaded: Whether it may be as the machine was loaded; otherwise a row has the same times in every run.
     """
-    sorted_blocks = tuple(sort_blocks(record, timing) for record in records)
-    if reduction is None:
-        reduction = _reduction(records, sorted_blocks, timing)
+    reduction = _reduction(records, [sort_blocks(record, timing) for record in records], timing)
+    if reduction == "as-loaded" and not as_loaded:
+        reduction = "disturbed"
+    return _reduced(group, records, timing, reduction)
+
+
+def _reduced(
+    group: Group, records: Sequence[LaunchRecord], timing: Timing, reduction: Reduction
+) -> tuple[Observed, ...]:
+    sorted_blocks = [sort_blocks(record, timing, all_count=reduction != "undisturbed") for record in records]
     batches = {cell.id: cell.load.batch for cell in group.cells}
     cost_ns = round_cost_ns(group.objective, adds_up=reduction == "as-loaded")
 
@@ -142,8 +145,7 @@ def observe(
         return math.log(cost_ns(cell, round_, batches.get(cell.cell, 1)))
 
     return tuple(
-        _observe_one(record, _counted(blocks, reduction, timing), log_cost, reduction)
-        for record, blocks in zip(records, sorted_blocks, strict=True)
+        _observe_one(record, blocks, log_cost, reduction) for record, blocks in zip(records, sorted_blocks, strict=True)
     )
 
 
@@ -152,29 +154,31 @@ def mostly_disturbed(launches: Sequence[Blocks]) -> bool:
     return sum(len(launch.dirty) for launch in launches) > _MOSTLY * sum(len(launch.blocks) for launch in launches)
 
 
+def reduction_of(launches: Sequence[Observed]) -> Reduction:
+    """Return how the launches of a table are reduced."""
+    return launches[0].reduction if launches else "undisturbed"
+
+
 def is_as_loaded(launches: Sequence[Observed]) -> bool:
     """Whether the figures are those of the machine as loaded as it was."""
-    return any(launch.reduction == "as-loaded" for launch in launches)
+    return reduction_of(launches) == "as-loaded"
 
 
 def _reduction(records: Sequence[LaunchRecord], sorted_blocks: Sequence[Blocks], timing: Timing) -> Reduction:
-    if not mostly_disturbed(sorted_blocks):
-        return "usual"
-    quiet = [record for record, blocks in zip(records, sorted_blocks, strict=True) if _has_enough(blocks, timing)]
-    launched_often, enough = (_launched_often(launched, timing.min_launches) for launched in (records, quiet))
-    if launched_often and launched_often == enough:
-        return "quiet-launches"
-    return "as-loaded" if _knows_whose_turn(records) else "usual"
+    """Return how launches are reduced: by undisturbed blocks where these are of enough launches of every cell.
 
-
-def _launched_often(records: Iterable[LaunchRecord], least: int) -> set[str]:
-    """Return the cells that are in so many launches at least."""
-    counts = Counter(cell.cell for record in records for cell in record.cells)
-    return {cell for cell, count in counts.items() if count >= least}
-
-
-def _has_enough(blocks: Blocks, timing: Timing) -> bool:
-    return len(blocks.blocks - blocks.dirty) >= timing.min_blocks
+    Enough are those that give an interval, and half of a cell's launches until there are so many.
+    """
+    all_launches = Counter(cell.cell for record in records for cell in record.cells)
+    undisturbed = Counter(
+        cell.cell
+        for record, blocks in zip(records, sorted_blocks, strict=True)
+        for cell in record.cells
+        if blocks.counted or not blocks.blocks
+    )
+    if all(undisturbed[cell] >= min(timing.min_launches, _MOSTLY * count) for cell, count in all_launches.items()):
+        return "undisturbed"
+    return "as-loaded" if _knows_whose_turn(records) else "disturbed"
 
 
 def _knows_whose_turn(records: Sequence[LaunchRecord]) -> bool:
@@ -189,21 +193,13 @@ def _knows_whose_turn(records: Sequence[LaunchRecord]) -> bool:
     return known and throttled <= _MOSTLY * len(blocks)
 
 
-def _counted(blocks: Blocks, reduction: Reduction, timing: Timing) -> Blocks:
-    if reduction == "as-loaded":
-        return replace(blocks, counted=blocks.blocks)
-    if reduction == "quiet-launches" and not _has_enough(blocks, timing):
-        return replace(blocks, counted=frozenset())
-    return blocks
-
-
 def observe_otherwise(
     group: Group, records: Sequence[LaunchRecord], launches: Sequence[Observed], timing: Timing
 ) -> tuple[Observed, ...]:
     """Return the launches reduced in the other way: by all blocks where undisturbed ones count, and the reverse.
 
-    A run is reduced again after each launch, and how may change with the share of disturbed blocks. Where all blocks
-    counted at some look, they count as they did then: by mean times.
+    A run is reduced again after each launch, and how may change. Where most blocks were disturbed at some look, or all
+    of them counted, all count by mean times.
 
     Args:
         group: Says what cells are compared by.
@@ -212,13 +208,12 @@ def observe_otherwise(
         timing: Says which blocks are dirty, and how many clean ones are enough.
     """
     if is_as_loaded(launches):
-        return observe(group, records, timing, "quiet-launches")
+        return _reduced(group, records, timing, "undisturbed")
+    sorted_blocks = [sort_blocks(record, timing) for record in records]
     looks = range(1, len(launches) + 1)
-    if any(_reduction(records[:look], launches[:look], timing) == "as-loaded" for look in looks):
-        return observe(group, records, timing, "as-loaded")
-    is_usual = all(launch.reduction == "usual" for launch in launches)
-    usual = launches if is_usual else observe(group, records, timing, "usual")
-    return tuple(replace(launch, counted=launch.blocks) for launch in usual)
+    are_many = any(mostly_disturbed(sorted_blocks[:look]) for look in looks) and _knows_whose_turn(records)
+    by_mean = are_many or any(_reduction(records[:look], sorted_blocks[:look], timing) == "as-loaded" for look in looks)
+    return _reduced(group, records, timing, "as-loaded" if by_mean else "disturbed")
 
 
 def log_ratio_of_launch(observed: Observed, cell: str, other: str) -> float | None:
@@ -250,12 +245,19 @@ def _log_mean(logs: Sequence[float]) -> float:
     return most + math.log(statistics.fmean(math.exp(value - most) for value in logs))
 
 
-def sort_blocks(record: LaunchRecord, timing: Timing) -> Blocks:
-    """Return which blocks of a launch were disturbed, and which figures are derived from."""
+def sort_blocks(record: LaunchRecord, timing: Timing, *, all_count: bool = False) -> Blocks:
+    """Return which blocks of a launch were disturbed, and which figures are derived from.
+
+    Args:
+        record: The launch.
+        timing: Says which blocks are dirty, and how many clean ones are enough.
+        all_count: Whether figures are derived from disturbed blocks too.
+    """
     blocks = frozenset(block.block for block in record.blocks if block.block >= timing.burn_in_blocks)
     rounds = {cell.cell: cell.rounds for cell in record.cells}
     clean = clean_blocks(record.blocks, rounds, timing, record.processors)
-    return Blocks(blocks, blocks - clean, clean if len(clean) >= timing.min_blocks else blocks)
+    has_enough = clean == blocks or len(clean) >= timing.min_blocks
+    return Blocks(blocks, blocks - clean, blocks if all_count else clean if has_enough else frozenset())
 
 
 def clean_blocks(

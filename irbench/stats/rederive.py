@@ -132,7 +132,7 @@ def observed_launches(
     """
     alike = tuple(other.id for other in table.cells if (other.mode, other.batch) == (row.mode, row.batch))
     group = replace(_group(table, Basis(alike, row.id, timing.budget, 0, 0)), goal=None)
-    return observe(group, records, timing, "usual")
+    return observe(group, records, timing, as_loaded=False)
 
 
 def ratio_of_rows(

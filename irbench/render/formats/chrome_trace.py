@@ -258,9 +258,11 @@ def _launches(document: RunDocument, folder: Path, rows: Sequence[Mapping[str, s
     timing, empty = planned_timing(document.plan), set(range(len(rows)))
     for record in read_launches(folder, document):
         empty.discard(record.group)
-        requests = {row.id: row.requested for row in document.groups[record.group].cells}
+        table = document.groups[record.group]
+        requests = {row.id: row.requested for row in table.cells}
         in_flight = {row: requested.streams * requested.instances for row, requested in requests.items()}
-        spans = tuple(launch_spans(record, sort_blocks(record, timing), in_flight))
+        blocks = sort_blocks(record, timing, all_count=table.counts_all_blocks)
+        spans = tuple(launch_spans(record, blocks, in_flight))
         name = f"{_table_name(document, record.group)}, launch {record.launch}"
         yield _Process(name, spans, rows[record.group])
     yield from (_Process(_table_name(document, number), (), rows[number]) for number in sorted(empty))

@@ -75,8 +75,9 @@ def _runs_of_rows(run: ExportedRun) -> dict[tuple[int, str], list[PyperfRun]]:
         return runs_by_row
     timing = planned_timing(document.plan)
     for record in read_launches(run.folder, document):
-        blocks = sort_blocks(record, timing)
-        sync = {row.id for row in document.groups[record.group].cells if row.mode == "sync"}
+        table = document.groups[record.group]
+        blocks = sort_blocks(record, timing, all_count=table.counts_all_blocks)
+        sync = {row.id for row in table.cells if row.mode == "sync"}
         for cell in record.cells:
             value_s = partial(_value_s, cell, by_completion=cell.cell not in sync)
             values_s = [value_s(round_) for round_ in cell.rounds if round_.block in blocks.counted]

@@ -43,7 +43,7 @@ from irbench.stats.launch_planning import fewest_blocks, scatter_of
 from irbench.stats.modes import mode_warnings
 from irbench.stats.notice_rules.machine_warnings import machine_warnings, starving
 from irbench.stats.notice_rules.table_state import TableState
-from irbench.stats.observed import Observed, mostly_disturbed
+from irbench.stats.observed import Observed, reduction_of
 from irbench.stats.orders import as_row, order_conflicts
 from irbench.stats.run_modes.paced import paced_rate_by_launch, reversed_pairs
 from irbench.stats.speedups import launch_ratios
@@ -188,7 +188,7 @@ _ENOUGH_PRESSURE = 0.8
 def find_warnings(state: TableState) -> tuple[Warn, ...]:
     """Return everything a reader must know before quoting the table.
 
-    Where most blocks were disturbed that is said, and nothing is made of what the disturbance did to the figures.
+    Where disturbed blocks count that is said, and nothing is made of what the disturbance did to the figures.
     """
     first = (
         *_baseline_replaced(state),
@@ -199,7 +199,7 @@ def find_warnings(state: TableState) -> tuple[Warn, ...]:
         *_orders_differ(state),
         *_neighbours_fall_short(state),
     )
-    if mostly_disturbed(state.launches) and state.launches[0].reduction != "quiet-launches":
+    if reduction_of(state.launches) != "undisturbed":
         return first
     return (
         *first,

@@ -55,7 +55,8 @@ class TableState:
         """Launches of the cell with the fewest, among those that are compared or were to be."""
         waiting = (cell for cell, state in self.eligibility.states.items() if state == "not-measured")
         cells = (*self.eligibility.compared, *waiting)
-        return min((sum(1 for _ in self.launches_of(cell)) for cell in cells), default=len(self.records))
+        counted = (sum(cell in launch.log_ns for launch in self.launches) for cell in cells)
+        return min(counted, default=len(self.records))
 
     def launches_of(self, cell: str) -> Iterator[CellLaunch]:
         """Yield what a cell measured in each launch."""

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from launches import BLOCK_NS, MS, block, evidence, group, launch, measured, synchronous
 
-from irbench.core.record import GpuLimit, GpuReading, Round
+from irbench.core.record import GpuLimit, GpuReading, LaunchRecord, Round
 from irbench.spec import Cell, Load, Timing
 from irbench.stats.blocks import dirty_blocks, processors_in_use
 from irbench.stats.observed import clean_blocks, observe
@@ -85,26 +85,39 @@ def test_slow_calls_alone_make_no_block_dirty():
     assert dirty_blocks([block(0), block(1)], rounds, Timing(), 2) == set()
 
 
-def counted(dirty: int, blocks: int = 8) -> frozenset[int]:
-    seen = [block(index, throttled_ns=int(index < dirty)) for index in range(blocks)]
-    record = launch(0, [measured("a", [synchronous(index, [MS] * 3) for index in range(blocks)])], blocks=tuple(seen))
-    return observe(group("a"), [record], Timing(burn_in_blocks=0))[0].counted
+def throttled(number: int, dirty: int) -> LaunchRecord:
+    """Return a launch whose first blocks a quota throttled."""
+    seen = tuple(block(index, throttled_ns=int(index < dirty)) for index in range(8))
+    return launch(number, [measured("a", [synchronous(index, [MS] * 3) for index in range(8)])], blocks=seen)
+
+
+def counted(dirty: int) -> frozenset[int]:
+    return observe(group("a"), [throttled(0, dirty)], Timing(burn_in_blocks=0))[0].counted
 
 
 def test_clean_blocks_alone_count_while_there_are_four():
     assert counted(dirty=4) == {4, 5, 6, 7}
 
 
-def test_with_three_clean_blocks_all_count_and_it_is_said():
+def test_with_three_clean_blocks_all_count_where_no_other_launch_has_more():
     assert counted(dirty=5) == set(range(8))
-    seen = tuple(block(index, throttled_ns=int(index < 5)) for index in range(8))
-    record = launch(0, [measured("a", [synchronous(index, [MS] * 3) for index in range(8)])], blocks=seen)
-    assert observe(group("a"), [record], Timing(burn_in_blocks=0))[0].too_few_clean
 
 
-def test_few_blocks_that_are_all_clean_are_no_cause_for_complaint():
+def test_a_launch_with_three_clean_blocks_is_left_out_where_others_have_more():
+    launches = observe(group("a"), [throttled(0, dirty=5), throttled(1, dirty=1)], Timing(burn_in_blocks=0))
+    assert [(sorted(own.counted), sorted(own.log_ns)) for own in launches] == [([], []), ([1, 2, 3, 4, 5, 6, 7], ["a"])]
+
+
+def test_launches_are_left_out_only_while_half_of_a_cells_launches_remain():
+    records = [throttled(number, dirty=5 * (number < 2)) for number in range(3)]
+    assert [len(own.counted) for own in observe(group("a"), records, Timing(burn_in_blocks=0))] == [8, 8, 8]
+    quiet = [throttled(number, dirty=5 * (number < 9)) for number in range(13)]
+    assert [len(own.counted) for own in observe(group("a"), quiet, Timing(burn_in_blocks=0))] == [0] * 9 + [8] * 4
+
+
+def test_few_blocks_that_are_all_clean_count():
     record = launch(0, [measured("a", [synchronous(index, [MS] * 3) for index in range(2)])])
-    assert not observe(group("a"), [record], Timing(burn_in_blocks=0))[0].too_few_clean
+    assert observe(group("a"), [record], Timing(burn_in_blocks=0))[0].counted == {0, 1}
 
 
 def test_the_first_block_is_recorded_and_not_counted():
