@@ -229,7 +229,7 @@ class Disturbed(Warn):
         if self.launches_short is not None:
             yield (
                 f"{plural(self.launches_short, 'launch')} had fewer than {self.least_blocks} undisturbed blocks,"
-                " too many to leave out: all blocks are included."
+                " so all of their blocks are included."
             )
         if self.blocks_disturbed is not None:
             yield f"Other activity disturbed {self.blocks_disturbed} of {plural(self.blocks or 0, 'block')}."
@@ -239,7 +239,7 @@ class Disturbed(Warn):
 
 class FewCleanBlocks(Disturbed):
     code = "few-clean-blocks"
-    says = "too few launches had enough undisturbed blocks, so disturbed ones are included"
+    says = "a launch had too few undisturbed blocks and too few others remained, so disturbed ones are included"
     example_facts: ClassVar[ExampleFacts] = {"launches_short": 2, "least_blocks": 4}
 
 

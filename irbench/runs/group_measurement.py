@@ -31,7 +31,6 @@ from irbench.runs.run_modes import mode_asked_for
 from irbench.spec import Cell, Group
 from irbench.stats.eligibility import Admission
 from irbench.stats.launch_planning import Room, least_seconds, parts_of
-from irbench.stats.observed import observe
 from irbench.stats.stopping_rule import Next, Pace, launches_planned, outlook, scatters
 from irbench.stats.summary import summarise
 from irbench.stats.time_left import LaunchTimes, seconds_left, times_of
@@ -299,15 +298,9 @@ class GroupMeasurement:
 
     @property
     def _launches_planned(self) -> float:
-        """How many launches of as many cells as one takes the budget should have room for, those left out included."""
+        """How many launches of as many cells as one takes the budget should have room for."""
         wrong = self._admission().mismatches
-        planned = launches_planned(sum(cell.id not in wrong for cell in self._healthy()), self._timing)
-        return planned + self._launches_left_out
-
-    @property
-    def _launches_left_out(self) -> int:
-        launches = observe(self._group, self._records, self._timing)
-        return sum(not launch.counted and bool(launch.blocks) for launch in launches)
+        return launches_planned(sum(cell.id not in wrong for cell in self._healthy()), self._timing)
 
     def _launch_inputs(self, planned: Next) -> LaunchInputs:
         number = len(self._records)
@@ -329,8 +322,7 @@ class GroupMeasurement:
     def _room(self, number: int) -> Room:
         """Return what is left for a launch, what storing it and its table takes left out."""
         spent_s = self._watch.elapsed_s + self._closing_s
-        needed = self._timing.min_launches * parts_of(len(self._healthy()), self._timing.most_cells)
-        needed -= number - self._launches_left_out
+        needed = self._timing.min_launches * parts_of(len(self._healthy()), self._timing.most_cells) - number
         return Room(
             left_s=self._timing.sized_for_s(has_interval=needed <= 0) - spent_s,
             launches=max(1, self._launches_planned - number),

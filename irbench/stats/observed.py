@@ -6,7 +6,7 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -81,10 +81,11 @@ def round_statistic_ns(round_: Round, calls_per_sample: int, *, by_completion: b
 
 
 Reduction: TypeAlias = Literal["undisturbed", "as-loaded", "disturbed"]
-"""How the launches of a table are reduced. ``undisturbed``: by the undisturbed blocks of the launches that have enough
-of them; the others are left out. Where these are too few launches, ``as-loaded``: by the mean over all blocks, which
-says how rows do on the machine as loaded as it was; or ``disturbed``, where that cannot be said: by all blocks, and
-nothing is claimed."""
+"""How the launches of a table are reduced. ``undisturbed``: by their undisturbed blocks; launches with too few of them
+are left out where enough others remain. Where most blocks were disturbed and no such launches remain, ``as-loaded``: by
+the mean over all blocks, which says how rows do on the machine as loaded as it was; or ``disturbed``, where that cannot
+be said: by the undisturbed blocks of launches with enough of them and all blocks of the others, and nothing is claimed.
+"""
 
 _MOSTLY = 0.5
 
@@ -96,12 +97,18 @@ class Blocks:
     Attributes:
         blocks: Numbers of all blocks after the burn-in.
         dirty: Those that were disturbed.
-        counted: Those that figures are derived from; none of a launch that is left out.
+        counted: Those that figures are derived from: the clean ones, or all where too few are clean; none of a launch
+            that is left out.
     """
 
     blocks: frozenset[int]
     dirty: frozenset[int]
     counted: frozenset[int]
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether too few blocks are clean, so that disturbed ones count."""
+        return bool(self.dirty & self.counted)
 
 
 @dataclass(frozen=True)
@@ -128,16 +135,24 @@ def observe(
         timing: Says which blocks are dirty, and how many clean ones are enough (``min_blocks``).
         as_loaded: Whether it may be as the machine was loaded; otherwise a row has the same times in every run.
     """
-    reduction = _reduction(records, [sort_blocks(record, timing) for record in records], timing)
-    if reduction == "as-loaded" and not as_loaded:
-        reduction = "disturbed"
-    return _reduced(group, records, timing, reduction)
+    if not as_loaded:
+        return _reduced(group, records, timing, "undisturbed")
+    sorted_blocks = [sort_blocks(record, timing) for record in records]
+    return _reduced(group, records, timing, _reduction(records, sorted_blocks, timing))
 
 
 def _reduced(
     group: Group, records: Sequence[LaunchRecord], timing: Timing, reduction: Reduction
 ) -> tuple[Observed, ...]:
-    sorted_blocks = [sort_blocks(record, timing, all_count=reduction != "undisturbed") for record in records]
+    sorted_blocks = [sort_blocks(record, timing) for record in records]
+    if reduction == "undisturbed":
+        left_out = _left_out(records, sorted_blocks, timing)
+        sorted_blocks = [
+            replace(blocks, counted=frozenset()) if out else blocks
+            for blocks, out in zip(sorted_blocks, left_out, strict=True)
+        ]
+    elif reduction == "as-loaded":
+        sorted_blocks = [replace(blocks, counted=blocks.blocks) for blocks in sorted_blocks]
     batches = {cell.id: cell.load.batch for cell in group.cells}
     cost_ns = round_cost_ns(group.objective, adds_up=reduction == "as-loaded")
 
@@ -147,6 +162,11 @@ def _reduced(
     return tuple(
         _observe_one(record, blocks, log_cost, reduction) for record, blocks in zip(records, sorted_blocks, strict=True)
     )
+
+
+def records_that_count(records: Sequence[LaunchRecord], launches: Sequence[Observed]) -> list[LaunchRecord]:
+    """Return the records of the launches that are not left out."""
+    return [record for record, own in zip(records, launches, strict=True) if own.counted or not own.blocks]
 
 
 def mostly_disturbed(launches: Sequence[Blocks]) -> bool:
@@ -165,20 +185,35 @@ def is_as_loaded(launches: Sequence[Observed]) -> bool:
 
 
 def _reduction(records: Sequence[LaunchRecord], sorted_blocks: Sequence[Blocks], timing: Timing) -> Reduction:
-    """Return how launches are reduced: by undisturbed blocks where these are of enough launches of every cell.
-
-    Enough are those that give an interval, and half of a cell's launches until there are so many.
-    """
-    all_launches = Counter(cell.cell for record in records for cell in record.cells)
-    undisturbed = Counter(
-        cell.cell
-        for record, blocks in zip(records, sorted_blocks, strict=True)
-        for cell in record.cells
-        if blocks.counted or not blocks.blocks
-    )
-    if all(undisturbed[cell] >= min(timing.min_launches, _MOSTLY * count) for cell, count in all_launches.items()):
+    if not mostly_disturbed(sorted_blocks):
+        return "undisturbed"
+    often = {cell for cell, count in _launch_counts(records).items() if count >= timing.min_launches}
+    if often and often <= _often_undisturbed(records, sorted_blocks, timing):
         return "undisturbed"
     return "as-loaded" if _knows_whose_turn(records) else "disturbed"
+
+
+def _left_out(records: Sequence[LaunchRecord], sorted_blocks: Sequence[Blocks], timing: Timing) -> list[bool]:
+    """Return which launches are left out: disturbed ones, once all of their cells have enough others for an interval.
+
+    Cells that failed at some time wait for no further launch.
+    """
+    enough = _often_undisturbed(records, sorted_blocks, timing)
+    enough |= {failed for record in records for failed in record.failures}
+    return [
+        blocks.is_disturbed and {cell.cell for cell in record.cells} <= enough
+        for record, blocks in zip(records, sorted_blocks, strict=True)
+    ]
+
+
+def _often_undisturbed(records: Sequence[LaunchRecord], sorted_blocks: Sequence[Blocks], timing: Timing) -> set[str]:
+    """Return the cells with as many launches that were not disturbed as an interval needs."""
+    undisturbed = [record for record, own in zip(records, sorted_blocks, strict=True) if not own.is_disturbed]
+    return {cell for cell, count in _launch_counts(undisturbed).items() if count >= timing.min_launches}
+
+
+def _launch_counts(records: Sequence[LaunchRecord]) -> Counter[str]:
+    return Counter(cell.cell for record in records for cell in record.cells)
 
 
 def _knows_whose_turn(records: Sequence[LaunchRecord]) -> bool:
@@ -208,12 +243,15 @@ def observe_otherwise(
         timing: Says which blocks are dirty, and how many clean ones are enough.
     """
     if is_as_loaded(launches):
-        return _reduced(group, records, timing, "undisturbed")
+        by_blocks = _reduced(group, records, timing, "undisturbed")
+        return tuple(replace(own, counted=frozenset(), log_ns={}) if own.is_disturbed else own for own in by_blocks)
     sorted_blocks = [sort_blocks(record, timing) for record in records]
     looks = range(1, len(launches) + 1)
     are_many = any(mostly_disturbed(sorted_blocks[:look]) for look in looks) and _knows_whose_turn(records)
     by_mean = are_many or any(_reduction(records[:look], sorted_blocks[:look], timing) == "as-loaded" for look in looks)
-    return _reduced(group, records, timing, "as-loaded" if by_mean else "disturbed")
+    if by_mean:
+        return _reduced(group, records, timing, "as-loaded")
+    return tuple(replace(own, counted=own.blocks) for own in _reduced(group, records, timing, "disturbed"))
 
 
 def log_ratio_of_launch(observed: Observed, cell: str, other: str) -> float | None:
@@ -245,19 +283,12 @@ def _log_mean(logs: Sequence[float]) -> float:
     return most + math.log(statistics.fmean(math.exp(value - most) for value in logs))
 
 
-def sort_blocks(record: LaunchRecord, timing: Timing, *, all_count: bool = False) -> Blocks:
-    """Return which blocks of a launch were disturbed, and which figures are derived from.
-
-    Args:
-        record: The launch.
-        timing: Says which blocks are dirty, and how many clean ones are enough.
-        all_count: Whether figures are derived from disturbed blocks too.
-    """
+def sort_blocks(record: LaunchRecord, timing: Timing) -> Blocks:
+    """Return which blocks of a launch were disturbed, and which count where no launch is left out."""
     blocks = frozenset(block.block for block in record.blocks if block.block >= timing.burn_in_blocks)
     rounds = {cell.cell: cell.rounds for cell in record.cells}
     clean = clean_blocks(record.blocks, rounds, timing, record.processors)
-    has_enough = clean == blocks or len(clean) >= timing.min_blocks
-    return Blocks(blocks, blocks - clean, blocks if all_count else clean if has_enough else frozenset())
+    return Blocks(blocks, blocks - clean, clean if len(clean) >= timing.min_blocks else blocks)
 
 
 def clean_blocks(

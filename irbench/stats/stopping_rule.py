@@ -195,8 +195,8 @@ def next_launch(
     chooses.
 
     The group ends at ``target`` when no cell is left to launch again (:func:`irbench.stats.stopping_rule.contenders`);
-    at ``failures`` when no cell with right answers is left; at ``launches`` after ``timing.max_launches`` of each that
-    count; at ``budget`` when even the smallest launch but the first would end after ``timing.budget``.
+    at ``failures`` when no cell with right answers is left; at ``launches`` after ``timing.max_launches`` of each; at
+    ``budget`` when even the smallest launch but the first would end after ``timing.budget``.
     """
     launches = observe(group, records, timing)
     eligibility = within_max_latency(decide_eligibility(group, records, admission), group, records, launches)
@@ -208,8 +208,7 @@ def next_launch(
         return Next(stopped_by="target")
     urgent = most_urgent(candidates, launches, eligibility, timing)
     cells = tuple(cell for cell in candidates if cell in urgent)
-    counted = sum(bool(launch.log_ns) for launch in launches)
-    if counted >= timing.max_launches * parts_of(len(group.cells) - len(admission.absent), timing.most_cells):
+    if len(records) >= timing.max_launches * parts_of(len(group.cells) - len(admission.absent), timing.most_cells):
         return Next(stopped_by="launches")
     ended_s = pace.elapsed_s + forecast_s(records, pace.launches_s, cells, timing) + pace.closing_s
     return Next(stopped_by="budget") if records and ended_s > timing.budget else Next(cells)

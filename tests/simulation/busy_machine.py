@@ -196,9 +196,11 @@ def _end(calls_s: Array, dirty: NDArray[np.bool_], loads: Array, estimate: Estim
     count = TIMING.min_launches
     with decided_by():
         while True:
-            reduction = _reduction(counts[:count])
+            reduction = _reduction(dirty[:count], counts[:count])
             values = busy if reduction == "as-loaded" else usual
-            used = [number for number in range(count) if reduction == "as-loaded" or counts[number]]
+            are_enough = counts[:count].sum() >= TIMING.min_launches
+            leaves_out = reduction == "undisturbed" and are_enough
+            used = [number for number in range(count) if counts[number] or not leaves_out]
             launches = [reduced({(CELL, BASELINE): values[number]}) for number in used]
             if count == len(calls_s) or not contenders(launches, eligibility, TIMING):
                 break
@@ -209,13 +211,13 @@ def _end(calls_s: Array, dirty: NDArray[np.bool_], loads: Array, estimate: Estim
     return _End(reduction, found, count, is_tied)
 
 
-def _reduction(counts: NDArray[np.bool_]) -> Reduction:
-    return "undisturbed" if counts.sum() >= min(TIMING.min_launches, len(counts) / 2) else "as-loaded"
+def _reduction(dirty: NDArray[np.bool_], counts: NDArray[np.bool_]) -> Reduction:
+    return "undisturbed" if dirty.mean() <= 0.5 or counts.sum() >= TIMING.min_launches else "as-loaded"
 
 
 def _of_clean(calls_s: Array, dirty: NDArray[np.bool_]) -> float:
-    """Return what a launch says, which is looked at only where enough of its blocks are undisturbed."""
-    return float(_medians(calls_s[~dirty][None])[0]) if not dirty.all() else math.nan
+    counted = calls_s[~dirty] if (~dirty).sum() >= TIMING.min_blocks else calls_s
+    return float(_medians(counted[None])[0])
 
 
 def _coverage(found: list[Interval], truth: float) -> float:

@@ -218,14 +218,12 @@ class UntilDecided(UnforeseenEnd):
         outcomes = {row.outcome for row in rows}
         if outcomes & REGRESSIONS or not open_:
             return Next(stopped_by="failures" if outcomes == {"not-measured"} else "target")
-        launches = observe(group, records, timing)
-        counted = sum(bool(launch.log_ns) for launch in launches)
-        if counted >= timing.max_launches * parts_of(len(group.cells), timing.most_cells):
+        if len(records) >= timing.max_launches * parts_of(len(group.cells), timing.most_cells):
             return Next(stopped_by="launches")
-        following = self._next(group, open_, launches, timing)
+        following = self._next(group, open_, records, timing)
         needed_s = forecast_s(records, pace.launches_s, following.cells, timing)
         if without_new_cells(records):  # which show how long launches take: the fewest must fit
-            missing = {pair: max(0, timing.min_launches - _launched(launches, pair)) for pair in open_}
+            missing = {pair: max(0, timing.min_launches - _launched(records, pair)) for pair in open_}
             cells = [row for pair in open_ for row in (pair.base, pair.new) * missing[pair]]
             needed_s = max(needed_s, forecast_s(records, pace.launches_s, cells, timing))
         ended_s = pace.elapsed_s + needed_s + pace.closing_s
@@ -233,15 +231,15 @@ class UntilDecided(UnforeseenEnd):
         return Next(stopped_by=stopped_by) if stopped_by else following
 
     def _next(
-        self, group: Group, pairs: Sequence[Pair], launches: Sequence[Observed] = (), timing: Timing | None = None
+        self, group: Group, pairs: Sequence[Pair], records: Sequence[LaunchRecord] = (), timing: Timing | None = None
     ) -> Next:
         if not pairs:
             return Next(stopped_by="failures")
         most = (timing or Timing()).most_cells // 2
-        chosen = sorted(pairs, key=lambda pair: _launched(launches, pair))[:most]
+        chosen = sorted(pairs, key=lambda pair: _launched(records, pair))[:most]
         rows = {row for pair in chosen for row in (pair.base, pair.new)}
         return Next(tuple(cell.id for cell in group.cells if cell.id in rows))
 
 
-def _launched(launches: Sequence[Observed], pair: Pair) -> int:
-    return sum({pair.base, pair.new} <= launch.log_ns.keys() for launch in launches)
+def _launched(records: Sequence[LaunchRecord], pair: Pair) -> int:
+    return sum({pair.base, pair.new} <= {cell.cell for cell in record.cells} for record in records)

@@ -208,7 +208,7 @@ class UntilSided(UnforeseenEnd):
         ratios = launch_ratios(observe(group, records, timing), self.slow, self.fast)
         if ratios and self._is_sided(interval_at(ratios, looks_of(timing), timing.confidence)):
             return Next(stopped_by="target")
-        if len(ratios) >= timing.max_launches:
+        if len(records) >= timing.max_launches:
             return Next(stopped_by="launches")
         ended_s = pace.elapsed_s + forecast_s(records, pace.launches_s, both, timing) + pace.closing_s
         has_interval = len(ratios) >= timing.min_launches

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from irbench.core.record import LaunchRecord
 from irbench.spec import Group, Timing
 from irbench.stats.eligibility import Admission
-from irbench.stats.observed import observe
 from irbench.stats.stopping_rule import Next, Pace, forecast_s
 
 
@@ -33,8 +32,7 @@ class EqualLaunches:
         if not able:
             return Next(stopped_by="failures")
         baseline = group.baseline if group.baseline in able else able[0]
-        launches = observe(group, records, timing)
-        counts = {cell: sum(cell in launch.log_ns for launch in launches) for cell in able}
+        counts = {cell: sum(own.cell == cell for record in records for own in record.cells) for cell in able}
         others = sorted((cell for cell in able if cell != baseline), key=counts.__getitem__) or [baseline]
         if counts[others[0]] >= self.launches:
             return Next(stopped_by="launches")
@@ -49,8 +47,6 @@ class EqualLaunches:
         """Return the launches that are left, all alike."""
         failed = {cell for record in records for cell in record.failures} | admission.absent.keys()
         able = [cell.id for cell in group.cells if cell.id not in failed]
-        launches = observe(group, records, timing)
-        done = sum(len(launch.log_ns.keys() - {group.baseline}) for launch in launches)
-        counted = sum(bool(launch.log_ns) for launch in launches)
-        left = self.launches * max(1, len(able) - 1) - (done if len(able) > 1 else counted)
+        done = sum(own.cell != group.baseline for record in records for own in record.cells)
+        left = self.launches * max(1, len(able) - 1) - (done if len(able) > 1 else len(records))
         return (1.0,) * math.ceil(max(0, left) / max(1, min(len(able), timing.most_cells) - 1))

@@ -88,7 +88,7 @@ def _knows_when(warm_ups: list[WarmUp]) -> bool:
 def _alone_unlike_rounds(state: TableState) -> Iterator[Warn]:
     rows: list[AloneRow] = []
     for cell in state.eligibility.compared:
-        alone = sustained_by_launch(state.records, cell, 1)
+        alone = sustained_by_launch(state.counted_records, cell, 1)
         ratio = log_ratio_by_launch(alone, frames_by_launch(state.records, state.launches, cell, 1), state)
         if ratio is None or ratio.confidence is None:
             continue
@@ -307,13 +307,20 @@ def _launches_dominate(state: TableState, leader: str) -> bool:
 
 
 def _excluded_blocks_matter(state: TableState) -> Iterator[Warn]:
+    """Yield a warning of the speedups that all blocks would change.
+
+    Where whole launches are left out, intervals over all blocks are wider, which is why they are left out: there it
+    counts that the value moves, or that another row would be the faster one.
+    """
     rows: list[ExcludedBlocksRow] = []
+    are_left_out = len(state.counted_records) < len(state.records)
     for cell in state.rivals:
         speedup = state.rows[cell].speedup
         if speedup is None:
             continue
         moves = speedup.moves_with_all_blocks
-        if moves or speedup.all_blocks_verdict != speedup.verdict:
+        is_reversed = (speedup.all_blocks_value < 1) != (speedup.value < 1)
+        if moves or (is_reversed if are_left_out else speedup.all_blocks_verdict != speedup.verdict):
             value = speedup.all_blocks_value
             rows.append(ExcludedBlocksRow(cell, moves, value, speedup.verdict, speedup.all_blocks_verdict))
     if rows:
@@ -333,7 +340,7 @@ def _sustained_differs(state: TableState) -> Iterator[Warn]:
         return  # something else was asked for
 
     def sustained(cell: str) -> Mapping[int, float]:
-        return sustained_by_launch(state.records, cell, state.rows[cell].batch)
+        return sustained_by_launch(state.counted_records, cell, state.rows[cell].batch)
 
     rows = _contradicting(state, sustained, _SUSTAINED_MOVES)
     if rows:

@@ -26,7 +26,7 @@ from irbench.stats.blocks import run_queue_share
 from irbench.stats.figures import Rounds, rounds_that_count
 from irbench.stats.intervals import interval_at, looks_of
 from irbench.stats.notice_rules.table_state import TableState
-from irbench.stats.observed import Observed, reduction_of, sort_blocks
+from irbench.stats.observed import Observed
 
 _LEAST_SHARE = 0.8
 """Of the requests in flight that latencies must account for."""
@@ -207,9 +207,7 @@ def _disturbed(state: TableState) -> Iterator[Warn]:
     dirty = sum(len(launch.dirty) for launch in state.launches)
     blocks = sum(len(launch.blocks) for launch in state.launches)
     are_many = dirty > _MANY_DIRTY * blocks
-    launches = 0
-    if reduction_of(state.launches) != "undisturbed":
-        launches = sum(not sort_blocks(record, state.timing).counted for record in state.records)
+    launches = sum(launch.is_disturbed for launch in state.launches)
     if not (is_busy or are_many or launches):
         return
     kind = FewCleanBlocks if launches else ManyDirtyBlocks if are_many else BusyMachine

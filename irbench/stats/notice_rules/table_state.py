@@ -10,7 +10,7 @@ from irbench.core.result import StoppedBy, UnevenLoad
 from irbench.core.row import CellResult
 from irbench.spec import Group, Timing
 from irbench.stats.eligibility import Eligibility
-from irbench.stats.observed import Observed, is_as_loaded
+from irbench.stats.observed import Observed, is_as_loaded, records_that_count
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,11 @@ class TableState:
     def all_blocks(self) -> Sequence[Observed]:
         """The launches, reduced so that every block counts, disturbed ones included."""
         return self.launches if is_as_loaded(self.launches) else self.otherwise
+
+    @property
+    def counted_records(self) -> list[LaunchRecord]:
+        """The records of the launches that are not left out."""
+        return records_that_count(self.records, self.launches)
 
     @property
     def blocks(self) -> tuple[BlockEvidence, ...]:

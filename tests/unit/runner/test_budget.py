@@ -139,7 +139,7 @@ class BurstyMachine(Machine):
         return super().snapshot(cpus)
 
 
-def test_a_launch_that_falls_into_a_burst_is_left_out_and_replaced(
+def test_a_launch_that_falls_into_a_burst_is_left_out_once_four_others_are_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     timing = Timing(min_launches=4, max_launches=6, target=1e-9, within=1e-9)

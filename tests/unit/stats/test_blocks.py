@@ -2,11 +2,13 @@ from dataclasses import replace
 
 import pytest
 from launches import BLOCK_NS, MS, block, evidence, group, launch, measured, synchronous
+from summaries import table
 
-from irbench.core.record import GpuLimit, GpuReading, LaunchRecord, Round
+from irbench.core.record import Failure, GpuLimit, GpuReading, LaunchRecord, Round
 from irbench.spec import Cell, Load, Timing
 from irbench.stats.blocks import dirty_blocks, processors_in_use
 from irbench.stats.observed import clean_blocks, observe
+from irbench.stats.rederive import blocks_in_table
 
 
 def rounds_waiting(*shares: float) -> list[Round]:
@@ -103,16 +105,26 @@ def test_with_three_clean_blocks_all_count_where_no_other_launch_has_more():
     assert counted(dirty=5) == set(range(8))
 
 
-def test_a_launch_with_three_clean_blocks_is_left_out_where_others_have_more():
-    launches = observe(group("a"), [throttled(0, dirty=5), throttled(1, dirty=1)], Timing(burn_in_blocks=0))
-    assert [(sorted(own.counted), sorted(own.log_ns)) for own in launches] == [([], []), ([1, 2, 3, 4, 5, 6, 7], ["a"])]
+def test_a_launch_with_three_clean_blocks_is_left_out_once_four_have_more():
+    records = [throttled(number, dirty=5 * (number == 0)) for number in range(5)]
+    observed = [observe(group("a"), records[:count], Timing(burn_in_blocks=0)) for count in (4, 5)]
+    assert [[len(own.counted) for own in launches] for launches in observed] == [[8, 8, 8, 8], [0, 8, 8, 8, 8]]
+    assert [sorted(own.log_ns) for own in observed[1]] == [[], ["a"], ["a"], ["a"], ["a"]]
 
 
-def test_launches_are_left_out_only_while_half_of_a_cells_launches_remain():
-    records = [throttled(number, dirty=5 * (number < 2)) for number in range(3)]
-    assert [len(own.counted) for own in observe(group("a"), records, Timing(burn_in_blocks=0))] == [8, 8, 8]
-    quiet = [throttled(number, dirty=5 * (number < 9)) for number in range(13)]
-    assert [len(own.counted) for own in observe(group("a"), quiet, Timing(burn_in_blocks=0))] == [0] * 9 + [8] * 4
+def test_no_launch_is_left_out_while_one_of_its_cells_has_too_few_others():
+    rare = throttled(0, dirty=5)
+    both = replace(rare, cells=(*rare.cells, replace(rare.cells[0], cell="b")))
+    records = [both, *(throttled(number, dirty=0) for number in range(1, 5))]
+    assert [len(own.counted) for own in observe(group("a", "b"), records, Timing(burn_in_blocks=0))] == [8] * 5
+
+
+def test_a_cell_that_failed_keeps_no_launch_from_being_left_out():
+    rare = throttled(0, dirty=5)
+    both = replace(rare, cells=(*rare.cells, replace(rare.cells[0], cell="b")))
+    failed = replace(throttled(1, dirty=0), failures={"b": Failure("measure", "it crashed")})
+    records = [both, failed, *(throttled(number, dirty=0) for number in range(2, 5))]
+    assert [len(own.counted) for own in observe(group("a", "b"), records, Timing(burn_in_blocks=0))] == [0, 8, 8, 8, 8]
 
 
 def test_few_blocks_that_are_all_clean_count():
@@ -164,3 +176,12 @@ def test_clocks_that_nobody_tells_make_no_block_dirty():
 def test_a_brake_in_most_of_a_row_s_rounds_is_usual_for_it_and_makes_no_block_dirty():
     hot = rounds_on_gpu(*(under_load(1_700, "software-thermal") for _ in range(3)), under_load(1_700))
     assert dirty_blocks([block(index) for index in range(4)], {"a": hot}, Timing(), 2) == set()
+
+
+@pytest.mark.parametrize("disturbed", [(), (0,), (0, 3), (0, 1, 2, 3, 4)], ids=str)
+def test_the_blocks_of_a_stored_table_are_those_that_its_figures_were_derived_from(disturbed: tuple[int, ...]) -> None:
+    records = [throttled(number, dirty=5 * (number in disturbed)) for number in range(5)]
+    timing = Timing(burn_in_blocks=0)
+    stored = table(group("a"), records, timing=timing)
+    of_figures = [own.counted for own in observe(group("a"), records, timing)]
+    assert [blocks_in_table(record, stored, timing).counted for record in records] == of_figures

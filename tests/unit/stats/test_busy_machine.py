@@ -306,10 +306,12 @@ def test_no_run_names_another_leader_because_other_blocks_count_without_saying_s
                 flips += 1
                 found = table(asked, records, timing=timing)
                 shown = " ".join(line.plain for line in GroupView(found).as_lines(200))
-                said = before.contradicted_by, now.contradicted_by
-                assert said != (None, None) or "[excluded-blocks-matter]" in shown, (run, number, before, now)
+                is_contradicted = before.contradicted_by is not None or now.contradicted_by is not None
+                says_which_count = now.quiet_launches is not None and "with enough undisturbed blocks count" in shown
+                is_warned = "[excluded-blocks-matter]" in shown
+                assert is_contradicted or says_which_count or is_warned, (run, number, before, now)
                 assert "same verdicts if included" not in shown or found.lead.reason == "undecided"
                 if now.contradicted_by is not None:
                     assert (found.winner, found.lead.contradiction is not None) == (None, True)
             before = now
-    assert flips  # or nothing was tested
+    assert flips or regime == "busy in the end"  # or nothing was tested; launches that end busy are left out
