@@ -56,7 +56,7 @@ class Timing:
         max_launches: Launches after which the run stops whatever the interval.
         blocks: Clean blocks wanted in each launch, until two launches have shown what scatters.
         max_blocks: Blocks after which a launch of ``blocks`` ends however many are clean; others in proportion.
-        min_blocks: Clean blocks below which a launch is disturbed; also the fewest that a launch has.
+        min_blocks: Clean blocks below which a launch counts all of its blocks; also the fewest that a launch has.
         most_blocks: Clean blocks that a launch has at most.
         burn_in_blocks: The first blocks of a launch, which are recorded and not counted.
         target: Half-width at which the interval of the winner's lead is narrow enough, as a fraction of 1.
