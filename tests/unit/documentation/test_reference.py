@@ -17,7 +17,6 @@ from irbench.cli import declared_commands
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.ci
 def test_the_pages_in_the_repository_are_what_the_declarations_make(subtests: pytest.Subtests):
     for path, text in generated_pages().items():
         with subtests.test(path=str(path)):
