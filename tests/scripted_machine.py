@@ -16,7 +16,7 @@ from irbench.core.record import Failure, LaunchRecord
 from irbench.core.result import GroupResult
 from irbench.measure import clock
 from irbench.measure.core_to_core import CoreLink
-from irbench.measure.disturbances import MachineSnapshot
+from irbench.measure.disturbances import MachineSnapshot, foreign_cpu_ns
 from irbench.runner import launch
 from irbench.runner.launch_schedule import UNTIL_PRECISE, LaunchSchedule
 from irbench.runner.plan import PlannedGroup
@@ -143,6 +143,7 @@ def result_of(
 
     monkeypatch.setattr(clock, "now_ns", machine.read_ns)
     monkeypatch.setattr(launch, "snapshot", machine.snapshot)
+    monkeypatch.setattr(launch, "foreign_cpu_ns", foreign_cpu_ns)
     monkeypatch.setattr(launch, "Workers", lambda tasks, _logs, _deadline_s: Crew(machine, tasks))
     monkeypatch.setattr(comparison, "expected_outputs", expect)
     monkeypatch.setattr(RunWriter, "add_launch", add_launch)

@@ -14,8 +14,8 @@ from irbench.core.row import CellResult, WithEnds, row_names
 from irbench.render.columns.neighbours import slowdown_of
 from irbench.spi import Array
 from irbench.stats.figures import Rounds
-from irbench.stats.observed import call_latency_ns, sort_blocks
-from irbench.stats.rederive import planned_timing
+from irbench.stats.observed import call_latency_ns
+from irbench.stats.rederive import blocks_in_table, planned_timing
 from irbench.stats.run_modes.generation import between_tokens_ns
 
 Record: TypeAlias = dict[str, str | float | int | bool | None]
@@ -264,7 +264,7 @@ def samples(
     for record in launches:
         if record.group != number:
             continue
-        sorted_blocks = sort_blocks(record, timing)
+        sorted_blocks = blocks_in_table(record, document.groups[number], timing)
         for launch in record.cells:
             row = by_cell.get(launch.cell)
             if row is None:

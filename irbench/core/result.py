@@ -187,8 +187,10 @@ class GroupResult(MeasuredTable):
     blocks_disturbed: int | None = None
     """How many blocks something outside disturbed, excluded or not; null in older documents."""
     launches_counted: int | None = None
-    """How many launches have blocks that count; null in older documents. Fewer than ``launches`` where most blocks were
-    disturbed, and enough launches have enough undisturbed ones."""
+    """How many launches have blocks that count; null in older documents."""
+    launches_left_out: tuple[int, ...] = ()
+    """Numbers of the launches that count for no figure but memory and phases, from 0: they were disturbed, and enough
+    others were not."""
     blocks_range: tuple[int, int] | None = None
     """Blocks that count in the launch with the fewest and in that with the most; null in older documents."""
     condition: Condition | None = None

@@ -239,7 +239,7 @@ class Disturbed(Warn):
 
 class FewCleanBlocks(Disturbed):
     code = "few-clean-blocks"
-    says = "a launch had too few undisturbed blocks, so disturbed ones are included"
+    says = "a launch had too few undisturbed blocks and too few others remained, so disturbed ones are included"
     example_facts: ClassVar[ExampleFacts] = {"launches_short": 2, "least_blocks": 4}
 
 

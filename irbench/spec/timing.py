@@ -56,8 +56,9 @@ class Timing:
         max_launches: Launches after which the run stops whatever the interval.
         blocks: Clean blocks wanted in each launch, until two launches have shown what scatters.
         max_blocks: Blocks after which a launch of ``blocks`` ends however many are clean; others in proportion.
-        min_blocks: Clean blocks below which a launch counts all of its blocks; also the fewest that a launch has.
+        min_blocks: Clean blocks below which a launch is disturbed; also the fewest that a launch has.
         most_blocks: Clean blocks that a launch has at most.
+        left_out_above: Share of all blocks that was disturbed, above which disturbed launches may be left out.
         burn_in_blocks: The first blocks of a launch, which are recorded and not counted.
         target: Half-width at which the interval of the winner's lead is narrow enough, as a fraction of 1.
         within: Half-width of the band around 1 that is called the same.
@@ -112,6 +113,7 @@ class Timing:
     max_blocks: int = 12
     min_blocks: int = 4
     most_blocks: int = 12
+    left_out_above: float = 0.0
     burn_in_blocks: int = 1
     target: float = 0.01
     within: float = 0.02

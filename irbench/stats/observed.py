@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -80,10 +80,12 @@ def round_statistic_ns(round_: Round, calls_per_sample: int, *, by_completion: b
     return max(sample_ns / calls_per_sample, _SHORTEST_NS)
 
 
-Reduction: TypeAlias = Literal["usual", "quiet-launches", "as-loaded"]
-"""How the launches of a table are reduced. ``usual``: by the blocks that count. Where most blocks were disturbed,
-``quiet-launches``: by the undisturbed blocks of those launches that have enough, if these are enough launches; or
-``as-loaded``: by the mean over all blocks, which says how rows do on the machine as loaded as it was."""
+Reduction: TypeAlias = Literal["undisturbed", "as-loaded", "disturbed"]
+"""How the launches of a table are reduced. ``undisturbed``: by their undisturbed blocks; launches with too few of them
+are left out where enough others remain. Where most blocks were disturbed and no such launches remain, ``as-loaded``: by
+the mean over all blocks, which says how rows do on the machine as loaded as it was; or ``disturbed``, where that cannot
+be said: by the undisturbed blocks of launches with enough of them and all blocks of the others, and nothing is claimed.
+"""
 
 _MOSTLY = 0.5
 
@@ -95,12 +97,18 @@ class Blocks:
     Attributes:
         blocks: Numbers of all blocks after the burn-in.
         dirty: Those that were disturbed.
-        counted: Those that figures are derived from: the clean ones, or all where too few are clean.
+        counted: Those that figures are derived from: the clean ones, or all where too few are clean; none of a launch
+            that is left out.
     """
 
     blocks: frozenset[int]
     dirty: frozenset[int]
     counted: frozenset[int]
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether too few blocks are clean, so that disturbed ones count."""
+        return bool(self.dirty & self.counted)
 
 
 @dataclass(frozen=True)
@@ -113,28 +121,38 @@ class Observed(Blocks):
     """
 
     log_ns: Mapping[str, Mapping[int, float]]
-    reduction: Reduction = field(default="usual", kw_only=True)
-
-    @property
-    def too_few_clean(self) -> bool:
-        """Whether disturbed blocks had to be counted."""
-        return bool(self.dirty & self.counted)
+    reduction: Reduction = field(default="undisturbed", kw_only=True)
 
 
 def observe(
-    group: Group, records: Sequence[LaunchRecord], timing: Timing, reduction: Reduction | None = None
+    group: Group, records: Sequence[LaunchRecord], timing: Timing, *, as_loaded: bool = True
 ) -> tuple[Observed, ...]:
-    """Return each launch reduced.
+    """Return each launch reduced, in the way that what the kernel reported of all of them allows, never their times.
 
     Args:
         group: Says what cells are compared by.
         records: The group's launches.
         timing: Says which blocks are dirty, and how many clean ones are enough (``min_blocks``).
-        reduction: How; unless given, as what the kernel reported of all launches together allows, never their times.
+        as_loaded: Whether it may be as the machine was loaded; otherwise a row has the same times in every run.
     """
-    sorted_blocks = tuple(sort_blocks(record, timing) for record in records)
-    if reduction is None:
-        reduction = _reduction(records, sorted_blocks, timing)
+    if not as_loaded:
+        return _reduced(group, records, timing, "undisturbed")
+    sorted_blocks = [sort_blocks(record, timing) for record in records]
+    return _reduced(group, records, timing, _reduction(records, sorted_blocks, timing))
+
+
+def _reduced(
+    group: Group, records: Sequence[LaunchRecord], timing: Timing, reduction: Reduction
+) -> tuple[Observed, ...]:
+    sorted_blocks = [sort_blocks(record, timing) for record in records]
+    if reduction == "undisturbed":
+        left_out = _left_out(records, sorted_blocks, timing)
+        sorted_blocks = [
+            replace(blocks, counted=frozenset()) if out else blocks
+            for blocks, out in zip(sorted_blocks, left_out, strict=True)
+        ]
+    elif reduction == "as-loaded":
+        sorted_blocks = [replace(blocks, counted=blocks.blocks) for blocks in sorted_blocks]
     batches = {cell.id: cell.load.batch for cell in group.cells}
     cost_ns = round_cost_ns(group.objective, adds_up=reduction == "as-loaded")
 
@@ -142,39 +160,66 @@ def observe(
         return math.log(cost_ns(cell, round_, batches.get(cell.cell, 1)))
 
     return tuple(
-        _observe_one(record, _counted(blocks, reduction, timing), log_cost, reduction)
-        for record, blocks in zip(records, sorted_blocks, strict=True)
+        _observe_one(record, blocks, log_cost, reduction) for record, blocks in zip(records, sorted_blocks, strict=True)
     )
+
+
+def records_that_count(records: Sequence[LaunchRecord], launches: Sequence[Observed]) -> list[LaunchRecord]:
+    """Return the records of the launches that are not left out."""
+    return [record for record, own in zip(records, launches, strict=True) if own.counted or not own.blocks]
 
 
 def mostly_disturbed(launches: Sequence[Blocks]) -> bool:
     """Whether something outside disturbed more than half of all blocks, counted or not."""
-    return sum(len(launch.dirty) for launch in launches) > _MOSTLY * sum(len(launch.blocks) for launch in launches)
+    return _disturbed_share(launches) > _MOSTLY
+
+
+def _disturbed_share(launches: Sequence[Blocks]) -> float:
+    return sum(len(own.dirty) for own in launches) / max(1, sum(len(own.blocks) for own in launches))
+
+
+def reduction_of(launches: Sequence[Observed]) -> Reduction:
+    """Return how the launches of a table are reduced."""
+    return launches[0].reduction if launches else "undisturbed"
 
 
 def is_as_loaded(launches: Sequence[Observed]) -> bool:
     """Whether the figures are those of the machine as loaded as it was."""
-    return any(launch.reduction == "as-loaded" for launch in launches)
+    return reduction_of(launches) == "as-loaded"
 
 
 def _reduction(records: Sequence[LaunchRecord], sorted_blocks: Sequence[Blocks], timing: Timing) -> Reduction:
     if not mostly_disturbed(sorted_blocks):
-        return "usual"
-    quiet = [record for record, blocks in zip(records, sorted_blocks, strict=True) if _has_enough(blocks, timing)]
-    launched_often, enough = (_launched_often(launched, timing.min_launches) for launched in (records, quiet))
-    if launched_often and launched_often == enough:
-        return "quiet-launches"
-    return "as-loaded" if _knows_whose_turn(records) else "usual"
+        return "undisturbed"
+    often = {cell for cell, count in _launch_counts(records).items() if count >= timing.min_launches}
+    if often and often <= _often_undisturbed(records, sorted_blocks, timing):
+        return "undisturbed"
+    return "as-loaded" if _knows_whose_turn(records) else "disturbed"
 
 
-def _launched_often(records: Iterable[LaunchRecord], least: int) -> set[str]:
-    """Return the cells that are in so many launches at least."""
-    counts = Counter(cell.cell for record in records for cell in record.cells)
-    return {cell for cell, count in counts.items() if count >= least}
+def _left_out(records: Sequence[LaunchRecord], sorted_blocks: Sequence[Blocks], timing: Timing) -> list[bool]:
+    """Return which launches are left out: disturbed ones, once all of their cells have enough others for an interval.
+
+    Cells that failed at some time wait for no further launch.
+    """
+    if _disturbed_share(sorted_blocks) <= timing.left_out_above:
+        return [False] * len(records)
+    enough = _often_undisturbed(records, sorted_blocks, timing)
+    enough |= {failed for record in records for failed in record.failures}
+    return [
+        blocks.is_disturbed and {cell.cell for cell in record.cells} <= enough
+        for record, blocks in zip(records, sorted_blocks, strict=True)
+    ]
 
 
-def _has_enough(blocks: Blocks, timing: Timing) -> bool:
-    return len(blocks.blocks - blocks.dirty) >= timing.min_blocks
+def _often_undisturbed(records: Sequence[LaunchRecord], sorted_blocks: Sequence[Blocks], timing: Timing) -> set[str]:
+    """Return the cells with as many launches that were not disturbed as an interval needs."""
+    undisturbed = [record for record, own in zip(records, sorted_blocks, strict=True) if not own.is_disturbed]
+    return {cell for cell, count in _launch_counts(undisturbed).items() if count >= timing.min_launches}
+
+
+def _launch_counts(records: Sequence[LaunchRecord]) -> Counter[str]:
+    return Counter(cell.cell for record in records for cell in record.cells)
 
 
 def _knows_whose_turn(records: Sequence[LaunchRecord]) -> bool:
@@ -189,21 +234,13 @@ def _knows_whose_turn(records: Sequence[LaunchRecord]) -> bool:
     return known and throttled <= _MOSTLY * len(blocks)
 
 
-def _counted(blocks: Blocks, reduction: Reduction, timing: Timing) -> Blocks:
-    if reduction == "as-loaded":
-        return replace(blocks, counted=blocks.blocks)
-    if reduction == "quiet-launches" and not _has_enough(blocks, timing):
-        return replace(blocks, counted=frozenset())
-    return blocks
-
-
 def observe_otherwise(
     group: Group, records: Sequence[LaunchRecord], launches: Sequence[Observed], timing: Timing
 ) -> tuple[Observed, ...]:
     """Return the launches reduced in the other way: by all blocks where undisturbed ones count, and the reverse.
 
-    A run is reduced again after each launch, and how may change with the share of disturbed blocks. Where all blocks
-    counted at some look, they count as they did then: by mean times.
+    A run is reduced again after each launch, and how may change. Where most blocks were disturbed at some look, or all
+    of them counted, all count by mean times.
 
     Args:
         group: Says what cells are compared by.
@@ -212,13 +249,15 @@ def observe_otherwise(
         timing: Says which blocks are dirty, and how many clean ones are enough.
     """
     if is_as_loaded(launches):
-        return observe(group, records, timing, "quiet-launches")
+        by_blocks = _reduced(group, records, timing, "undisturbed")
+        return tuple(replace(own, counted=frozenset(), log_ns={}) if own.is_disturbed else own for own in by_blocks)
+    sorted_blocks = [sort_blocks(record, timing) for record in records]
     looks = range(1, len(launches) + 1)
-    if any(_reduction(records[:look], launches[:look], timing) == "as-loaded" for look in looks):
-        return observe(group, records, timing, "as-loaded")
-    is_usual = all(launch.reduction == "usual" for launch in launches)
-    usual = launches if is_usual else observe(group, records, timing, "usual")
-    return tuple(replace(launch, counted=launch.blocks) for launch in usual)
+    are_many = any(mostly_disturbed(sorted_blocks[:look]) for look in looks) and _knows_whose_turn(records)
+    by_mean = are_many or any(_reduction(records[:look], sorted_blocks[:look], timing) == "as-loaded" for look in looks)
+    if by_mean:
+        return _reduced(group, records, timing, "as-loaded")
+    return tuple(replace(own, counted=own.blocks) for own in _reduced(group, records, timing, "disturbed"))
 
 
 def log_ratio_of_launch(observed: Observed, cell: str, other: str) -> float | None:
@@ -251,7 +290,7 @@ def _log_mean(logs: Sequence[float]) -> float:
 
 
 def sort_blocks(record: LaunchRecord, timing: Timing) -> Blocks:
-    """Return which blocks of a launch were disturbed, and which figures are derived from."""
+    """Return which blocks of a launch were disturbed, and which count where no launch is left out."""
     blocks = frozenset(block.block for block in record.blocks if block.block >= timing.burn_in_blocks)
     rounds = {cell.cell: cell.rounds for cell in record.cells}
     clean = clean_blocks(record.blocks, rounds, timing, record.processors)

@@ -19,7 +19,7 @@ from irbench.stats.counter_figures import derive_counter_table
 from irbench.stats.eligibility import Admission, compares_all, decide_eligibility
 from irbench.stats.figures import frames_per_second, percentile_ms, rounds_that_count
 from irbench.stats.intervals import MOST_LAUNCHES, Interval, interval_at, looks_of
-from irbench.stats.observed import Observed, observe
+from irbench.stats.observed import Blocks, Observed, observe, sort_blocks
 from irbench.stats.run_modes.cold_start import derive_cold_table
 from irbench.stats.run_modes.serving import derive_serving_table
 from irbench.stats.run_modes.soak import derive_soak_table
@@ -84,10 +84,14 @@ def _speeds(
     }
 
 
+_OLD_NUMBERS = {"left_out_above": 0.5}
+"""What was used by runs whose plan does not have the number."""
+
+
 def planned_timing(plan: Mapping[str, Any]) -> Timing:
     """Return the protocol's numbers of a stored plan."""
     try:
-        timing = _converted(plan.get("timing", {}), Timing)
+        timing = _converted({**_OLD_NUMBERS, **plan.get("timing", {})}, Timing)
         _require_possible(timing)
     except (TypeError, ValueError) as error:
         raise _impossible(error) from error
@@ -121,6 +125,14 @@ def _require_possible(timing: Timing) -> None:
         raise ValueError(f"limits of {numbers}")
 
 
+def blocks_in_table(record: LaunchRecord, table: GroupResult, timing: Timing) -> Blocks:
+    """Return which blocks of a launch were disturbed, and which the figures of its stored table are derived from."""
+    blocks = sort_blocks(record, timing)
+    if record.launch in table.launches_left_out:
+        return replace(blocks, counted=frozenset())
+    return replace(blocks, counted=blocks.blocks) if table.blocks_excluded == 0 else blocks
+
+
 def observed_launches(
     table: GroupResult, row: CellResult, records: Sequence[LaunchRecord], timing: Timing
 ) -> tuple[Observed, ...]:
@@ -132,7 +144,7 @@ def observed_launches(
     """
     alike = tuple(other.id for other in table.cells if (other.mode, other.batch) == (row.mode, row.batch))
     group = replace(_group(table, Basis(alike, row.id, timing.budget, 0, 0)), goal=None)
-    return observe(group, records, timing, "usual")
+    return observe(group, records, timing, as_loaded=False)
 
 
 def ratio_of_rows(

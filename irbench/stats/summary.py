@@ -42,7 +42,7 @@ from irbench.stats.notice_rules.comparison_warnings import find_warnings
 from irbench.stats.notice_rules.machine_warnings import uneven_load
 from irbench.stats.notice_rules.row_notices import find_notes, marks_of
 from irbench.stats.notice_rules.table_state import TableState
-from irbench.stats.observed import Observed, is_as_loaded, observe, observe_otherwise
+from irbench.stats.observed import Observed, is_as_loaded, observe, observe_otherwise, records_that_count
 from irbench.stats.orders import order_doubt
 from irbench.stats.run_modes.generation import generated
 from irbench.stats.run_modes.neighbours import beside_neighbour
@@ -122,6 +122,11 @@ def _table(state: TableState, finding: LeadEstimate) -> GroupResult:
         launches=count,
         blocks_per_launch=statistics.median_low(blocks) if blocks else 0,
         launches_counted=len(blocks),
+        launches_left_out=tuple(
+            record.launch
+            for record, launch in zip(state.records, launches, strict=True)
+            if launch.blocks and not launch.counted
+        ),
         blocks_range=(min(blocks), max(blocks)) if blocks else None,
         blocks_excluded=sum(len(launch.blocks - launch.counted) for launch in launches),
         blocks_measured=sum(len(launch.blocks) for launch in launches),
@@ -217,9 +222,10 @@ def _with_figures(
     if first is None or not rounds:
         return row
     everything = rounds_that_count(records, launches, cell.id, all_blocks=True)
-    sustained = list(sustained_by_launch(records, cell.id, cell.load.batch).values())
-    new_shape = list(new_shape_by_launch(records, cell.id).values())
-    paced = list(paced_runs(records, cell.id).values())
+    counted = records_that_count(records, launches)
+    sustained = list(sustained_by_launch(counted, cell.id, cell.load.batch).values())
+    new_shape = list(new_shape_by_launch(counted, cell.id).values())
+    paced = list(paced_runs(counted, cell.id).values())
 
     def fps(own: Rounds) -> float:
         return frames_per_second(own, cell.load.batch)
@@ -230,7 +236,7 @@ def _with_figures(
     rate, share = achieved(cell, str(first.effective.get("precision")), fps(rounds))
     return replace(
         row,
-        latency_ms=latency_ms(rounds, _tails(records, cell.id), timing),
+        latency_ms=latency_ms(rounds, _tails(counted, cell.id), timing),
         p50_over_launches=spans(percentile_ms(50)),
         p90_over_launches=spans(percentile_ms(90)) if all(map(supports_p90, by_launch(rounds))) else None,
         fps=fps(rounds),
@@ -244,12 +250,12 @@ def _with_figures(
         paced_p90_over_launches=paced_over_launches(paced, 90, timing),
         generation=generated(rounds, everything, cell, workload, first.effective, timing),
         **_parts_of_calls(cell, rounds, everything, timing),
-        launches_measured=sum(own.cell == cell.id for record in records for own in record.cells),
+        launches_measured=sum(own.cell == cell.id for record in counted for own in record.cells),
         launch_spread=launch_spread(launch_levels(launches, cell.id)),
         phases_ms=phases_ms(first),
         peak_memory_bytes=peak_memory_bytes(records, cell.id),
         private_memory_bytes=private_memory_bytes(records, cell.id),
-        **energy_figures(records, cell.id, timing),
+        **energy_figures(counted, cell.id, timing),
         gflop_per_s=rate,
         roof_share=share,
     )

@@ -37,7 +37,7 @@ from irbench.spec import Timing
 from irbench.stats.figures import frames_by_launch, sustained_by_launch
 from irbench.stats.intervals import Interval, interval_at, looks_of
 from irbench.stats.notice_rules.table_state import TableState
-from irbench.stats.observed import Observed, is_as_loaded, mostly_disturbed
+from irbench.stats.observed import Observed, is_as_loaded, reduction_of
 from irbench.stats.speedups import launch_ratios, within_band
 
 _DIRECT_SHARE = 0.5
@@ -194,7 +194,7 @@ def doubt(state: TableState, finding: LeadEstimate) -> NoWinner | None:
         return None  # what is missing first are launches
     if state.uneven_load is not None:
         return "uneven-load"
-    if mostly_disturbed(state.launches) and state.launches[0].reduction == "usual":
+    if reduction_of(state.launches) == "disturbed":
         return "busy"
     leader, rival = finding.leader, finding.rival
     if finding.reason is not None or leader is None or rival is None:
@@ -257,4 +257,4 @@ def _frames(state: TableState, cell: str) -> Mapping[int, float]:
 
 
 def _alone(state: TableState, cell: str) -> Mapping[int, float]:
-    return sustained_by_launch(state.records, cell, state.rows[cell].batch)
+    return sustained_by_launch(state.counted_records, cell, state.rows[cell].batch)

@@ -35,6 +35,24 @@ _PROCESSORS = 2
 
 Estimate = Callable[[Array], Array]
 """From calls, of shape (launches, blocks, rows, calls), to the log ratio of each launch."""
+Choice = Callable[[Array, NDArray[np.bool_]], NDArray[np.bool_]]
+"""From calls and the dirty blocks of each launch to which launches count where undisturbed ones do."""
+
+
+def by_evidence(_: Array, dirty: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the launches with enough undisturbed blocks, as irbench chooses them."""
+    enough: NDArray[np.bool_] = (~dirty).sum(axis=1) >= TIMING.min_blocks
+    return enough
+
+
+def by_time(calls_s: Array, dirty: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return of the launches with enough undisturbed blocks those whose cell is not slower than usual: what not to do.
+
+    The slower two fifths are left out, as if something had to have disturbed them.
+    """
+    level_s = np.median(calls_s[:, :, 0], axis=(1, 2))
+    usual: NDArray[np.bool_] = level_s <= np.quantile(level_s, 0.6)
+    return by_evidence(calls_s, dirty) & usual
 
 
 def _time_per_inference(calls_s: Array) -> Array:
@@ -82,7 +100,7 @@ class BusyOutcome:
         disturbed: Share of blocks that the other program disturbed.
         claims: Share of the runs that claim something of the machine as loaded as it was.
         coverage: Of these, whose interval holds the truth; NaN where there are too few.
-        quiet_claims: Share of the runs that claim something of undisturbed blocks, though most were disturbed.
+        quiet_claims: Share of the runs that claim something of undisturbed blocks.
         quiet_coverage: Of these, whose interval holds the truth; NaN where there are too few.
         false_positives: Share of all runs that tell a row from itself, with both treated alike.
         half_width: Of the intervals of claims as loaded; their mean.
@@ -112,7 +130,9 @@ class _End:
 
 
 @cache
-def measure(neighbour: Neighbour, runs: int, estimate: Estimate = SHIPPED, seed: int = 0) -> BusyOutcome:
+def measure(
+    neighbour: Neighbour, runs: int, estimate: Estimate = SHIPPED, seed: int = 0, choose: Choice = by_evidence
+) -> BusyOutcome:
     """Run beside a neighbour many times with a true difference, and with none and both rows treated alike.
 
     Args:
@@ -120,14 +140,15 @@ def measure(neighbour: Neighbour, runs: int, estimate: Estimate = SHIPPED, seed:
         runs: Of each kind.
         estimate: Reduces a launch on a busy machine.
         seed: Of all chance.
+        choose: Says which launches count where undisturbed ones do.
     """
     shape = (runs, TIMING.max_launches, TIMING.burn_in_blocks + TIMING.blocks)
     drawn = draw(neighbour, shape, EFFECT, seed)
-    ends = list(_ends(drawn, estimate))
-    alike = list(_ends(draw(neighbour.alike, shape, 0.0, seed + 1), estimate))
+    ends = list(_ends(drawn, estimate, choose))
+    alike = list(_ends(draw(neighbour.alike, shape, 0.0, seed + 1), estimate, choose))
     truth = truth_of(neighbour, shape[2], EFFECT)
     loaded = [end.interval for end in ends if end.reduction == "as-loaded" and not end.is_tied]
-    quiet = [end.interval for end in ends if end.reduction == "quiet-launches"]
+    quiet = [end.interval for end in ends if end.reduction == "undisturbed"]
     return BusyOutcome(
         disturbed=float(disturbed_blocks(drawn).mean()),
         claims=len(loaded) / runs,
@@ -151,12 +172,12 @@ def faults(outcome: BusyOutcome) -> Iterator[str]:
         yield "A/A"
 
 
-def _ends(drawn: Drawn, estimate: Estimate) -> Iterator[_End]:
+def _ends(drawn: Drawn, estimate: Estimate, choose: Choice) -> Iterator[_End]:
     disturbed = disturbed_blocks(drawn)
     first = TIMING.burn_in_blocks
     for run in range(len(disturbed)):
         loads = drawn.foreign_s[run, :, first:].sum(axis=1) / drawn.turn_s[run, :, first:].sum(axis=1)
-        yield _end(drawn.calls_s[run, :, first:], disturbed[run], loads, estimate)
+        yield _end(drawn.calls_s[run, :, first:], disturbed[run], loads, estimate, choose)
 
 
 def disturbed_blocks(drawn: Drawn) -> NDArray[np.bool_]:
@@ -166,20 +187,22 @@ def disturbed_blocks(drawn: Drawn) -> NDArray[np.bool_]:
     return dirty
 
 
-def _end(calls_s: Array, dirty: NDArray[np.bool_], loads: Array, estimate: Estimate) -> _End:
+def _end(calls_s: Array, dirty: NDArray[np.bool_], loads: Array, estimate: Estimate, choose: Choice) -> _End:
     """Return how one run ends: after each launch it is reduced again, and stops as a run does."""
-    is_quiet = (~dirty).sum(axis=1) >= TIMING.min_blocks
+    counts = choose(calls_s, dirty)
     usual = [_of_clean(calls_s[number], dirty[number]) for number in range(len(calls_s))]
     busy = estimate(calls_s).tolist()
     eligibility = standing_of((BASELINE, CELL), BASELINE)
     count = TIMING.min_launches
     with decided_by():
         while True:
-            reduction = _reduction(dirty[:count], is_quiet[:count])
+            reduction = _reduction(dirty[:count], counts[:count])
             values = busy if reduction == "as-loaded" else usual
-            used = [number for number in range(count) if reduction != "quiet-launches" or is_quiet[number]]
+            are_enough = counts[:count].sum() >= TIMING.min_launches
+            leaves_out = reduction == "undisturbed" and are_enough
+            used = [number for number in range(count) if counts[number] or not leaves_out]
             launches = [reduced({(CELL, BASELINE): values[number]}) for number in used]
-            if count == TIMING.max_launches or not contenders(launches, eligibility, TIMING):
+            if count == len(calls_s) or not contenders(launches, eligibility, TIMING):
                 break
             count += 1
         found = holm_intervals({CELL: launch_ratios(launches, CELL, BASELINE)}, TIMING)[CELL]
@@ -188,10 +211,8 @@ def _end(calls_s: Array, dirty: NDArray[np.bool_], loads: Array, estimate: Estim
     return _End(reduction, found, count, is_tied)
 
 
-def _reduction(dirty: NDArray[np.bool_], is_quiet: NDArray[np.bool_]) -> Reduction:
-    if dirty.mean() <= 0.5:
-        return "usual"
-    return "quiet-launches" if is_quiet.sum() >= TIMING.min_launches else "as-loaded"
+def _reduction(dirty: NDArray[np.bool_], counts: NDArray[np.bool_]) -> Reduction:
+    return "undisturbed" if dirty.mean() <= 0.5 or counts.sum() >= TIMING.min_launches else "as-loaded"
 
 
 def _of_clean(calls_s: Array, dirty: NDArray[np.bool_]) -> float:
@@ -206,7 +227,7 @@ def _coverage(found: list[Interval], truth: float) -> float:
 
 def as_table(runs: int) -> str:
     """Return what irbench claims beside each neighbour, and how often that is true, as Markdown."""
-    heads = ["neighbour", "disturbed", "as loaded", "coverage", "±%", "quiet blocks", "coverage", "A/A", "launches"]
+    heads = ["neighbour", "disturbed", "as loaded", "coverage", "±%", "undisturbed", "coverage", "A/A", "launches"]
     rows = [
         [
             name,
@@ -233,7 +254,7 @@ def mutations_table(runs: int) -> str:
         [name, *(_judged(measure(neighbour, runs, way)) for way in ways.values())]
         for name, neighbour in NEIGHBOURS.items()
     ]
-    return markdown_table(["neighbour", *ways], rows)
+    return markdown_table(["neighbour", *ways], [row for row in rows if set(row[1:]) != {"-"}])
 
 
 def _judged(outcome: BusyOutcome) -> str:

@@ -67,6 +67,8 @@ NEIGHBOURS = {
     "bursts of 0.3 s, 70 %": Neighbour(0.3, 0.13),
     "bursts of 0.3 s, 43 %, calls of 50 ms": Neighbour(0.3, 0.4, call_s=0.05),
     "bursts of 20 ms, 43 %": Neighbour(0.02, 0.027),
+    "bursts of 3 s, 20 %": Neighbour(3.0, 12.0),
+    "bursts of 3 s, 20 %, slows one row": Neighbour(3.0, 12.0, slowdown=_ONE_SIDED),
     "bursts of 3 s, 43 %": Neighbour(3.0, 4.0),
     "bursts of 3 s, 70 %": Neighbour(3.0, 1.3),
     "bursts at random, 43 %": Neighbour(0.3, 0.4, stages=1),
@@ -87,6 +89,7 @@ beside another."""
 TIED = {
     "only in one row's turn": Neighbour(0.3, 0.0, slowdown=(2.0, 1.0), uses=(1.0, 0.0)),
     "bursts, only in one row's turn": Neighbour(0.1, 0.067, slowdown=(2.0, 1.0), uses=(1.0, 0.0)),
+    "now and then, only in one row's turn": Neighbour(0.3, 1.2, slowdown=(2.0, 1.0), uses=(1.0, 0.0)),
     "three times as much in one row's turn": Neighbour(0.1, 0.067, slowdown=(2.0, 1.35), uses=(1.0, 0.33)),
 }
 """Whose load is."""

@@ -19,7 +19,7 @@ from irbench.spec import Group, Timing
 from irbench.stats.eligibility import Admission
 from irbench.stats.intervals import Interval, interval_at, looks_of
 from irbench.stats.launch_planning import parts_of
-from irbench.stats.observed import Observed, observe, observe_otherwise
+from irbench.stats.observed import Observed, observe, observe_otherwise, reduction_of
 from irbench.stats.speedups import holm_intervals
 from irbench.stats.stopping_rule import Next, Pace, forecast_s, without_new_cells
 from irbench.stats.summary import summarise
@@ -172,7 +172,7 @@ def _with_load(
         return checked
     if gated.table.uneven_load is not None:
         return replace(checked, unjudged="uneven-load")
-    if gated.table.is_mostly_disturbed and launches[0].reduction == "usual":
+    if reduction_of(launches) == "disturbed":
         return replace(checked, unjudged="unknown-load")
     if checked.outcome == "met":
         otherwise = observe_otherwise(gated.group, gated.records, launches, gated.timing)

@@ -22,8 +22,8 @@ from irbench.core.soak_row import SoakTable
 from irbench.render.formats.exported_run import Export, ExportedRun
 from irbench.render.formats.row_table import row_sources
 from irbench.render.text_formats import json_line
-from irbench.stats.observed import Blocks, sort_blocks
-from irbench.stats.rederive import planned_timing
+from irbench.stats.observed import Blocks
+from irbench.stats.rederive import blocks_in_table, planned_timing
 from irbench.store.runs import read_launches
 
 _PHASES = ("import", "load", "compile", "first_inference", "new_shape", "warm_up")
@@ -258,9 +258,11 @@ def _launches(document: RunDocument, folder: Path, rows: Sequence[Mapping[str, s
     timing, empty = planned_timing(document.plan), set(range(len(rows)))
     for record in read_launches(folder, document):
         empty.discard(record.group)
-        requests = {row.id: row.requested for row in document.groups[record.group].cells}
+        table = document.groups[record.group]
+        requests = {row.id: row.requested for row in table.cells}
         in_flight = {row: requested.streams * requested.instances for row, requested in requests.items()}
-        spans = tuple(launch_spans(record, sort_blocks(record, timing), in_flight))
+        blocks = blocks_in_table(record, table, timing)
+        spans = tuple(launch_spans(record, blocks, in_flight))
         name = f"{_table_name(document, record.group)}, launch {record.launch}"
         yield _Process(name, spans, rows[record.group])
     yield from (_Process(_table_name(document, number), (), rows[number]) for number in sorted(empty))

@@ -13,8 +13,8 @@ from irbench.render.columns.declaration import RowSource
 from irbench.render.formats.exported_run import Export, ExportedRun
 from irbench.render.formats.row_table import named_rows, row_values
 from irbench.render.text_formats import json_line
-from irbench.stats.observed import Blocks, round_statistic_ns, sort_blocks
-from irbench.stats.rederive import planned_timing
+from irbench.stats.observed import Blocks, round_statistic_ns
+from irbench.stats.rederive import blocks_in_table, planned_timing
 from irbench.store.runs import read_launches
 
 PyperfRun: TypeAlias = dict[str, Any]
@@ -75,8 +75,9 @@ def _runs_of_rows(run: ExportedRun) -> dict[tuple[int, str], list[PyperfRun]]:
         return runs_by_row
     timing = planned_timing(document.plan)
     for record in read_launches(run.folder, document):
-        blocks = sort_blocks(record, timing)
-        sync = {row.id for row in document.groups[record.group].cells if row.mode == "sync"}
+        table = document.groups[record.group]
+        blocks = blocks_in_table(record, table, timing)
+        sync = {row.id for row in table.cells if row.mode == "sync"}
         for cell in record.cells:
             value_s = partial(_value_s, cell, by_completion=cell.cell not in sync)
             values_s = [value_s(round_) for round_ in cell.rounds if round_.block in blocks.counted]

@@ -43,7 +43,7 @@ from irbench.stats.launch_planning import fewest_blocks, scatter_of
 from irbench.stats.modes import mode_warnings
 from irbench.stats.notice_rules.machine_warnings import machine_warnings, starving
 from irbench.stats.notice_rules.table_state import TableState
-from irbench.stats.observed import Observed, mostly_disturbed
+from irbench.stats.observed import Observed, reduction_of
 from irbench.stats.orders import as_row, order_conflicts
 from irbench.stats.run_modes.paced import paced_rate_by_launch, reversed_pairs
 from irbench.stats.speedups import launch_ratios
@@ -88,7 +88,7 @@ def _knows_when(warm_ups: list[WarmUp]) -> bool:
 def _alone_unlike_rounds(state: TableState) -> Iterator[Warn]:
     rows: list[AloneRow] = []
     for cell in state.eligibility.compared:
-        alone = sustained_by_launch(state.records, cell, 1)
+        alone = sustained_by_launch(state.counted_records, cell, 1)
         ratio = log_ratio_by_launch(alone, frames_by_launch(state.records, state.launches, cell, 1), state)
         if ratio is None or ratio.confidence is None:
             continue
@@ -188,7 +188,7 @@ _ENOUGH_PRESSURE = 0.8
 def find_warnings(state: TableState) -> tuple[Warn, ...]:
     """Return everything a reader must know before quoting the table.
 
-    Where most blocks were disturbed that is said, and nothing is made of what the disturbance did to the figures.
+    Where disturbed blocks count that is said, and nothing is made of what the disturbance did to the figures.
     """
     first = (
         *_baseline_replaced(state),
@@ -199,7 +199,7 @@ def find_warnings(state: TableState) -> tuple[Warn, ...]:
         *_orders_differ(state),
         *_neighbours_fall_short(state),
     )
-    if mostly_disturbed(state.launches) and state.launches[0].reduction != "quiet-launches":
+    if reduction_of(state.launches) != "undisturbed":
         return first
     return (
         *first,
@@ -307,13 +307,20 @@ def _launches_dominate(state: TableState, leader: str) -> bool:
 
 
 def _excluded_blocks_matter(state: TableState) -> Iterator[Warn]:
+    """Yield a warning of the speedups that all blocks would change.
+
+    Where whole launches are left out, intervals over all blocks are wider, which is why they are left out: there it
+    counts that the value moves, or that another row would be the faster one.
+    """
     rows: list[ExcludedBlocksRow] = []
+    are_left_out = len(state.counted_records) < len(state.records)
     for cell in state.rivals:
         speedup = state.rows[cell].speedup
         if speedup is None:
             continue
         moves = speedup.moves_with_all_blocks
-        if moves or speedup.all_blocks_verdict != speedup.verdict:
+        is_reversed = (speedup.all_blocks_value < 1) != (speedup.value < 1)
+        if moves or (is_reversed if are_left_out else speedup.all_blocks_verdict != speedup.verdict):
             value = speedup.all_blocks_value
             rows.append(ExcludedBlocksRow(cell, moves, value, speedup.verdict, speedup.all_blocks_verdict))
     if rows:
@@ -333,7 +340,7 @@ def _sustained_differs(state: TableState) -> Iterator[Warn]:
         return  # something else was asked for
 
     def sustained(cell: str) -> Mapping[int, float]:
-        return sustained_by_launch(state.records, cell, state.rows[cell].batch)
+        return sustained_by_launch(state.counted_records, cell, state.rows[cell].batch)
 
     rows = _contradicting(state, sustained, _SUSTAINED_MOVES)
     if rows:

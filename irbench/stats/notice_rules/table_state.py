@@ -10,7 +10,7 @@ from irbench.core.result import StoppedBy, UnevenLoad
 from irbench.core.row import CellResult
 from irbench.spec import Group, Timing
 from irbench.stats.eligibility import Eligibility
-from irbench.stats.observed import Observed, is_as_loaded
+from irbench.stats.observed import Observed, is_as_loaded, records_that_count
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,11 @@ class TableState:
         return self.launches if is_as_loaded(self.launches) else self.otherwise
 
     @property
+    def counted_records(self) -> list[LaunchRecord]:
+        """The records of the launches that are not left out."""
+        return records_that_count(self.records, self.launches)
+
+    @property
     def blocks(self) -> tuple[BlockEvidence, ...]:
         """Every block of every launch."""
         return tuple(block for record in self.records for block in record.blocks)
@@ -55,7 +60,8 @@ class TableState:
         """Launches of the cell with the fewest, among those that are compared or were to be."""
         waiting = (cell for cell, state in self.eligibility.states.items() if state == "not-measured")
         cells = (*self.eligibility.compared, *waiting)
-        return min((sum(1 for _ in self.launches_of(cell)) for cell in cells), default=len(self.records))
+        counted = (sum(cell in launch.log_ns for launch in self.launches) for cell in cells)
+        return min(counted, default=len(self.records))
 
     def launches_of(self, cell: str) -> Iterator[CellLaunch]:
         """Yield what a cell measured in each launch."""

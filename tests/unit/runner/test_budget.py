@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ from combinations import every_pair
 from scripted_machine import Machine, result_of
 
 from irbench.core.result import GroupResult
+from irbench.measure.disturbances import MachineSnapshot
 from irbench.notices.warnings import TooFewLaunches
 from irbench.runner.run_progress import Progress
 from irbench.runs.group_measurement import GroupMeasurement
@@ -124,6 +125,29 @@ def test_a_model_that_is_quick_gives_up_nothing(tmp_path: Path, monkeypatch: pyt
     machine = Machine({"tf": 1.0, "ort": 0.5}, {"tf": 0.003, "ort": 0.002})
     _, _, records = result_of(machine, QUICK, tmp_path, monkeypatch)
     assert all(len(record.blocks) == QUICK.blocks + QUICK.burn_in_blocks for record in records[:2])
+
+
+@dataclass
+class BurstyMachine(Machine):
+    """One that another program uses all the time between two moments of the run, in seconds."""
+
+    burst_s: tuple[float, float] = (0.0, 0.0)
+
+    def snapshot(self, cpus: object) -> MachineSnapshot:
+        begin_s, end_s = self.burst_s
+        self.disturbed = float(begin_s <= self.now_s - Machine.now_s < end_s)
+        return super().snapshot(cpus)
+
+
+def test_a_launch_that_falls_into_a_burst_is_left_out_once_four_others_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timing = Timing(min_launches=4, max_launches=6, target=1e-9, within=1e-9)
+    machine = BurstyMachine({"tf": 0.5, "ort": 0.5}, {"tf": 0.011, "ort": 0.01}, burst_s=(3.0, 6.0))
+    result, _, records = result_of(machine, timing, tmp_path, monkeypatch)
+    assert result.condition is None
+    assert timing.min_launches <= (result.launches_counted or 0) < result.launches == len(records)
+    assert result.blocks_excluded >= (result.blocks_disturbed or 0) > 0
 
 
 def test_a_launch_that_is_disturbed_all_the_time_takes_no_blocks_in_vain(

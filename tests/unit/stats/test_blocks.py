@@ -2,11 +2,13 @@ from dataclasses import replace
 
 import pytest
 from launches import BLOCK_NS, MS, block, evidence, group, launch, measured, synchronous
+from summaries import table
 
-from irbench.core.record import GpuLimit, GpuReading, Round
+from irbench.core.record import Failure, GpuLimit, GpuReading, LaunchRecord, Round
 from irbench.spec import Cell, Load, Timing
 from irbench.stats.blocks import dirty_blocks, processors_in_use
 from irbench.stats.observed import clean_blocks, observe
+from irbench.stats.rederive import blocks_in_table
 
 
 def rounds_waiting(*shares: float) -> list[Round]:
@@ -85,26 +87,55 @@ def test_slow_calls_alone_make_no_block_dirty():
     assert dirty_blocks([block(0), block(1)], rounds, Timing(), 2) == set()
 
 
-def counted(dirty: int, blocks: int = 8) -> frozenset[int]:
-    seen = [block(index, throttled_ns=int(index < dirty)) for index in range(blocks)]
-    record = launch(0, [measured("a", [synchronous(index, [MS] * 3) for index in range(blocks)])], blocks=tuple(seen))
-    return observe(group("a"), [record], Timing(burn_in_blocks=0))[0].counted
+def throttled(number: int, dirty: int) -> LaunchRecord:
+    """Return a launch whose first blocks a quota throttled."""
+    seen = tuple(block(index, throttled_ns=int(index < dirty)) for index in range(8))
+    return launch(number, [measured("a", [synchronous(index, [MS] * 3) for index in range(8)])], blocks=seen)
+
+
+def counted(dirty: int) -> frozenset[int]:
+    return observe(group("a"), [throttled(0, dirty)], Timing(burn_in_blocks=0))[0].counted
 
 
 def test_clean_blocks_alone_count_while_there_are_four():
     assert counted(dirty=4) == {4, 5, 6, 7}
 
 
-def test_with_three_clean_blocks_all_count_and_it_is_said():
+def test_with_three_clean_blocks_all_count_where_no_other_launch_has_more():
     assert counted(dirty=5) == set(range(8))
-    seen = tuple(block(index, throttled_ns=int(index < 5)) for index in range(8))
-    record = launch(0, [measured("a", [synchronous(index, [MS] * 3) for index in range(8)])], blocks=seen)
-    assert observe(group("a"), [record], Timing(burn_in_blocks=0))[0].too_few_clean
 
 
-def test_few_blocks_that_are_all_clean_are_no_cause_for_complaint():
+def test_a_launch_with_three_clean_blocks_is_left_out_once_four_have_more():
+    records = [throttled(number, dirty=5 * (number == 0)) for number in range(5)]
+    observed = [observe(group("a"), records[:count], Timing(burn_in_blocks=0)) for count in (4, 5)]
+    assert [[len(own.counted) for own in launches] for launches in observed] == [[8, 8, 8, 8], [0, 8, 8, 8, 8]]
+    assert [sorted(own.log_ns) for own in observed[1]] == [[], ["a"], ["a"], ["a"], ["a"]]
+
+
+def test_no_launch_is_left_out_up_to_a_share_of_disturbed_blocks():
+    records = [throttled(number, dirty=5 * (number == 0)) for number in range(5)]
+    timing = Timing(burn_in_blocks=0, left_out_above=5 / 40)
+    assert [len(own.counted) for own in observe(group("a"), records, timing)] == [8] * 5
+
+
+def test_no_launch_is_left_out_while_one_of_its_cells_has_too_few_others():
+    rare = throttled(0, dirty=5)
+    both = replace(rare, cells=(*rare.cells, replace(rare.cells[0], cell="b")))
+    records = [both, *(throttled(number, dirty=0) for number in range(1, 5))]
+    assert [len(own.counted) for own in observe(group("a", "b"), records, Timing(burn_in_blocks=0))] == [8] * 5
+
+
+def test_a_cell_that_failed_keeps_no_launch_from_being_left_out():
+    rare = throttled(0, dirty=5)
+    both = replace(rare, cells=(*rare.cells, replace(rare.cells[0], cell="b")))
+    failed = replace(throttled(1, dirty=0), failures={"b": Failure("measure", "it crashed")})
+    records = [both, failed, *(throttled(number, dirty=0) for number in range(2, 5))]
+    assert [len(own.counted) for own in observe(group("a", "b"), records, Timing(burn_in_blocks=0))] == [0, 8, 8, 8, 8]
+
+
+def test_few_blocks_that_are_all_clean_count():
     record = launch(0, [measured("a", [synchronous(index, [MS] * 3) for index in range(2)])])
-    assert not observe(group("a"), [record], Timing(burn_in_blocks=0))[0].too_few_clean
+    assert observe(group("a"), [record], Timing(burn_in_blocks=0))[0].counted == {0, 1}
 
 
 def test_the_first_block_is_recorded_and_not_counted():
@@ -151,3 +182,12 @@ def test_clocks_that_nobody_tells_make_no_block_dirty():
 def test_a_brake_in_most_of_a_row_s_rounds_is_usual_for_it_and_makes_no_block_dirty():
     hot = rounds_on_gpu(*(under_load(1_700, "software-thermal") for _ in range(3)), under_load(1_700))
     assert dirty_blocks([block(index) for index in range(4)], {"a": hot}, Timing(), 2) == set()
+
+
+@pytest.mark.parametrize("disturbed", [(), (0,), (0, 3), (0, 1, 2, 3, 4)], ids=str)
+def test_the_blocks_of_a_stored_table_are_those_that_its_figures_were_derived_from(disturbed: tuple[int, ...]) -> None:
+    records = [throttled(number, dirty=5 * (number in disturbed)) for number in range(5)]
+    timing = Timing(burn_in_blocks=0)
+    stored = table(group("a"), records, timing=timing)
+    of_figures = [own.counted for own in observe(group("a"), records, timing)]
+    assert [blocks_in_table(record, stored, timing).counted for record in records] == of_figures

@@ -152,6 +152,11 @@ def test_a_plan_by_which_nothing_can_have_been_measured_is_refused(timing: objec
     assert "other runs are not affected" in caught.value.hint
 
 
+def test_a_run_whose_plan_does_not_say_when_launches_are_left_out_leaves_them_out_where_most_blocks_were_disturbed():
+    assert planned_timing({"timing": {"min_blocks": 3}}) == Timing(min_blocks=3, left_out_above=0.5)
+    assert planned_timing({"timing": {"left_out_above": 0.0}}) == Timing()
+
+
 def test_the_time_of_a_row_does_not_depend_on_the_other_rows_of_its_table():
     """Alone, ort is compared by latency; beside a row with streams, by the time per completion."""
     ms = made.MS
