@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
@@ -23,7 +24,7 @@ import numpy as np
 
 from irbench.core.record import BlockEvidence, CellLaunch, Evidence, LaunchRecord, Round
 from irbench.features.tune.confirmation_plan import ConfirmationByCalls, confirmation_timing
-from irbench.features.tune.decision import decide, pair_evidence
+from irbench.features.tune.decision import comparison_of, decide, row_traits
 from irbench.features.tune.report import ReferenceKind
 from irbench.features.tune.search_schedule import SEARCH, SearchSchedule
 from irbench.features.tune.search_space import SearchSpace
@@ -397,8 +398,8 @@ def _found(
     otherwise = observe_otherwise(group, records, launches, timing)
     state = TableState(group, records, launches, otherwise, eligibility, rows, timing, "budget", confirmed.seconds)
     found = find_winner(launches, eligibility.candidates, timing, eligibility.link)
-    evidence = pair_evidence(state, found)
-    decision = decide(found, eligibility.candidates, references, evidence, timing.within)
+    compared, traits = partial(comparison_of, state), row_traits(state, references)
+    decision = decide(found.leader, eligibility.candidates, references, compared, traits, timing.within)
     assert decision.row is not None
     truth = machine.truth_s
     settings = {cell.id for cell in machine.settings}

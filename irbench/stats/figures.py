@@ -137,11 +137,22 @@ def frames_by_launch(
     records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str, batch: int
 ) -> dict[int, float]:
     """Return a cell's throughput in each launch that measured it, by the launch's number; calls for a batch of 1."""
-    by_launch_number = {
-        record.launch: rounds_that_count([record], [observed], cell)
-        for record, observed in zip(records, launches, strict=True)
-    }
-    return {launch: frames_per_second(rounds, batch) for launch, rounds in by_launch_number.items() if rounds}
+    by_launch_number = _rounds_by_launch_number(records, launches, cell)
+    return {launch: frames_per_second(rounds, batch) for launch, rounds in by_launch_number.items()}
+
+
+def p50_ms_by_launch(records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str) -> dict[int, float]:
+    """Return the median latency of a cell's calls in each launch that measured it, by the launch's number."""
+    p50_ms = percentile_ms(50)
+    return {launch: p50_ms(rounds) for launch, rounds in _rounds_by_launch_number(records, launches, cell).items()}
+
+
+def _rounds_by_launch_number(
+    records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str
+) -> dict[int, Rounds]:
+    pairs = zip(records, launches, strict=True)
+    found = {record.launch: rounds_that_count([record], [observed], cell) for record, observed in pairs}
+    return {launch: rounds for launch, rounds in found.items() if rounds}
 
 
 def sustained_by_launch(records: Sequence[LaunchRecord], cell: str, batch: int) -> dict[int, float]:

@@ -137,8 +137,7 @@ def find_winner(
     if len(cells) < 2 or not complete:
         return LeadEstimate()
     leader = max(complete, key=lambda cell: min(ratio.value for ratio in known[cell].values()))
-    miss = lead_miss(len(cells), timing)
-    rivals = {cell: ratio.interval(miss, timing) for cell, ratio in known[leader].items()}
+    rivals = _intervals(known[leader], len(cells), timing)
     rival = min(rivals, key=lambda cell: rivals[cell].value)
     nearest = rivals[rival]
     ratio = Interval(
@@ -150,6 +149,21 @@ def find_winner(
         bound=nearest.bound,
     )
     return LeadEstimate(leader, rival, ratio, rivals, _why_not(ratio, timing))
+
+
+def rivals_of(
+    cell: str, launches: Sequence[Observed], cells: Sequence[str], timing: Timing, link: str | None = None
+) -> dict[str, Interval]:
+    """Return the interval of each other cell's log time relative to one's, which need not be the fastest.
+
+    Takes what :func:`find_winner` takes, and the intervals miss as seldom as those of the leader.
+    """
+    return _intervals(_ratios_of(cell, launches, cells, timing, link), len(cells), timing)
+
+
+def _intervals(ratios: Mapping[str, _Ratio], cells: int, timing: Timing) -> dict[str, Interval]:
+    miss = lead_miss(cells, timing)
+    return {cell: ratio.interval(miss, timing) for cell, ratio in ratios.items()}
 
 
 def lead_miss(cells: int, timing: Timing) -> float:

@@ -26,7 +26,7 @@ from irbench.roofline import MEMORY, Bandwidth, ComputePeak
 
 CONCLUSION_TEXTS: Mapping[Conclusion, str] = {
     "better": "better than every default",
-    "same": "a default; no other is better by more than --within",
+    "same": "no other is better by more than --within",
     "preview": "the best after few launches",
     "reference": "a default; no other is known to be better",
     "undecided": "the best is not decided",

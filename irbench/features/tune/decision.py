@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import statistics
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from irbench.core.record import LaunchRecord
 from irbench.core.result import GroupResult, NoWinner, StoppedBy
@@ -16,6 +18,7 @@ from irbench.features.tune.report import (
     FewSettingsTried,
     FrontPoint,
     Gain,
+    Preference,
     ReferenceKind,
     Reservation,
     RowFigures,
@@ -25,29 +28,32 @@ from irbench.features.tune.report import (
 )
 from irbench.features.tune.search_schedule import ENOUGH_TRIED
 from irbench.features.tune.tuning_rows import TuningRows
+from irbench.optimizer import UNOPTIMIZED
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runs.measurement import StoredRun
 from irbench.spec import Cell, Group
 from irbench.stats.eligibility import decide_eligibility
-from irbench.stats.figures import within_max_latency
+from irbench.stats.figures import p50_ms_by_launch, within_max_latency
 from irbench.stats.intervals import Interval, interval_at, looks_of
 from irbench.stats.notice_rules.table_state import TableState
 from irbench.stats.observed import is_as_loaded, observe, observe_otherwise
 from irbench.stats.orders import pair_order_doubt
 from irbench.stats.rederive import planned_mixing, planned_timing, stored_admission
+from irbench.stats.run_modes.training import is_training
 from irbench.stats.speedups import launch_ratios, within_band
 from irbench.stats.stopping_rule import launches_planned, launches_to_reach
-from irbench.stats.winner import LeadEstimate, doubt, find_winner, throughput_ratio
+from irbench.stats.winner import LeadEstimate, doubt, find_winner, rivals_of, throughput_ratio
 from irbench.store.runs import read_launches
 
-_FAR, _FAR_IN_DOUBT = 0.05, 0.1
-"""A lead beyond this share is recommended until it is confirmed even if its interval includes 1; the second where
-something speaks against it."""
+_FAR, _FAR_IN_DOUBT = 0.1, 0.2
+"""From this share on a lead decides also where its interval includes 1, or there is none: it is mostly real, and much
+to give up; the second where something speaks against it."""
 _ROUND_S = 60.0
 _MARGIN = 1.2
 """Launches scatter, and so does what they take: a budget is named that has so much to spare."""
 _FEW_TRIED = 20
 """With fewer a clearly better setting was often missed in made and replayed searches."""
+_RANKS: Mapping[ReferenceKind | None, int] = {"default": 0, "hint": 1, None: 2}
 _TIME_DECIDES = ("few-launches", "interval-includes-1")
 
 
@@ -66,13 +72,61 @@ class PairEvidence:
 
 
 @dataclass(frozen=True)
+class Comparison:
+    """A row against each other one that it can be compared with.
+
+    Attributes:
+        rivals: The interval of ln of its lead over each, by the id of that row.
+        evidence: What else is known of each lead, by the same ids.
+    """
+
+    rivals: Mapping[str, Interval]
+    evidence: Mapping[str, PairEvidence] = field(default_factory=dict[str, PairEvidence])
+
+    def only(self, rows: Iterable[str]) -> Comparison:
+        """Return the comparison with some of these rows."""
+        kept = set(rows)
+        return replace(self, rivals={row: lead for row, lead in self.rivals.items() if row in kept})
+
+    def evidence_of(self, row: str) -> PairEvidence:
+        """Return what else is known of the lead over a row."""
+        return self.evidence.get(row, PairEvidence())
+
+
+@dataclass(frozen=True)
+class RowTraits:
+    """What decides between rows none of which is known to be better than another.
+
+    Attributes:
+        complexity: Smaller for simpler settings: :func:`complexity`.
+        latency_ms: The median latency of its calls in each launch, by the launch's number; empty where it does not
+            matter.
+    """
+
+    complexity: tuple[int, ...]
+    latency_ms: Mapping[int, float] = field(default_factory=dict[int, float])
+
+    @property
+    def median_ms(self) -> float:
+        """The median latency over launches; 0 where latencies do not matter."""
+        return statistics.median(self.latency_ms.values()) if self.latency_ms else 0.0
+
+    def is_clearly_later(self, other: RowTraits, within: float) -> bool:
+        """Whether the latency is higher than that of another row by more than counts, in every launch of both."""
+        common = self.latency_ms.keys() & other.latency_ms.keys()
+        later = [self.latency_ms[launch] > (1 + within) * other.latency_ms[launch] for launch in common]
+        return bool(later) and all(later)
+
+
+@dataclass(frozen=True)
 class TuneDecision:
     """The recommendation that follows from a confirmation.
 
     Attributes:
         row: The id of the recommended row; ``None`` where nothing could be measured.
-        leader: The id of the row that was the best.
+        leader: The id of the row that was the best; another one is recommended where it is as good, and costs less.
         is_confirmed: Whether more launches are not expected to change it.
+        preferred_by: Why the recommended row is not the leader; ``None`` where it is.
     """
 
     conclusion: Conclusion
@@ -80,56 +134,143 @@ class TuneDecision:
     leader: str | None
     is_confirmed: bool = False
     reservations: tuple[Reservation, ...] = ()
+    preferred_by: Preference | None = None
 
 
 def decide(
-    lead: LeadEstimate,
+    leader: str | None,
     able: Sequence[str],
     references: Mapping[str, ReferenceKind],
-    evidence: Mapping[str, PairEvidence],
+    compared: Callable[[str], Comparison],
+    traits: Mapping[str, RowTraits],
     within: float,
 ) -> TuneDecision:
-    """Return what is recommended: the leader, if it is better than every reference; else the best of these.
+    """Return what is recommended: of the rows that are not known to be worse than the best one, the least costly.
 
-    Each reference is judged for itself. The leader is confirmed where every interval excludes 1 and nothing speaks
-    against any of these leads. Otherwise it is still recommended until it is confirmed, if each lead either excludes 1
-    or is large, by every figure; so a busy machine does not turn a clear gain into the default. Where a reference may
-    be as good, that is recommended: a setting that is not known to gain is not worth its trouble.
+    A row is known to be worse than the leader where the interval of the leader's lead over it excludes 1, and the lead
+    is above ``within``. Where something speaks against that lead, the interval must lie above ``within``, and all
+    other figures above 1. A large lead is enough by itself, until more launches tell. A setting must be known to be
+    better itself than the references that the leader is better than, unless their latency is clearly higher. Of the
+    rows that are left, the leader among them, these properties decide in turn:
+
+    1. Latency: rows go whose p50 is clearly above the lowest one, by more than ``within`` in every launch of both.
+       Latencies do not matter where they are what was asked for, and those of training steps do not.
+    2. Simplicity (:func:`complexity`): defaults, then hints, then the setting that differs least from its default.
+    3. What was asked for.
+
+    So a setting is recommended where it is surely better than all that costs less: more frames that may be noise are
+    worth neither latency nor trouble. A setting is confirmed where it is better than every reference, or cannot be
+    worse by more than counts than one whose latency is clearly higher, and nothing speaks against any of these leads;
+    other settings may be as good. A reference is confirmed where it is the leader or counts as the same, and none of
+    the rest may be better by more than counts.
 
     Args:
-        lead: The best row of the confirmation against each other row.
+        leader: The best row of the confirmation; ``None`` where no two rows could be compared.
         able: Ids of the rows that may be recommended.
         references: What the user has without tuning, by the id of its row.
-        evidence: What else is known of the leader against each other row, by its id.
+        compared: Returns a row against each other one.
+        traits: What each row costs, by its id.
         within: Half-width of the band around 1 that counts as the same.
     """
-    if lead.leader is None:
+    if leader is None:
         return _without_leader(able, references)
-    known = {row: evidence.get(row, PairEvidence()) for row in lead.rivals}
-    settings = {row: interval for row, interval in lead.rivals.items() if row not in references}
-    if lead.leader in references:  # confirmed where no setting can be better by more than counts
-        return _against_settings("reference", lead.leader, settings, known, -math.log1p(within))
-    behind = {row: interval for row, interval in lead.rivals.items() if row in references}
-    if not behind:
-        return _against_settings("unopposed", lead.leader, settings, known, -math.inf)
-    reservations = tuple(_reservations(behind, known))
-    if not reservations:
-        return TuneDecision("better", lead.leader, lead.leader, is_confirmed=True)
-    nearest = min(behind, key=lambda row: behind[row].value)
-    if _is_same(behind[nearest], known[nearest], within):
-        others = tuple(reservation for reservation in reservations if reservation.row != nearest)
-        return TuneDecision("same", nearest, lead.leader, is_confirmed=not others, reservations=others)
-    conclusion = conclusion_of(reservations)
-    is_ahead = all(_is_ahead(interval, known[row], within) for row, interval in behind.items())
-    return TuneDecision(conclusion, lead.leader if is_ahead else nearest, lead.leader, reservations=reservations)
+    row, preferred_by = _least_costly(leader, references, compared, traits, within)
+    if row in references:
+        conclusion, reservations = _of_reference(row, leader, compared(leader), references, within)
+    else:
+        known = references.keys() & traits.keys()
+        later = {other for other in known if traits[other].is_clearly_later(traits[row], within)}
+        conclusion, reservations = _of_setting(compared(row), references, later, within)
+    return TuneDecision(
+        conclusion,
+        row,
+        leader,
+        is_confirmed=not reservations,
+        reservations=reservations,
+        preferred_by=preferred_by,
+    )
 
 
-def _reservations(behind: Mapping[str, Interval], evidence: Mapping[str, PairEvidence]) -> Iterator[Reservation]:
-    for row, interval in behind.items():
-        doubt = evidence[row].doubt
+def _of_reference(
+    row: str, leader: str, lead: Comparison, references: Mapping[str, ReferenceKind], within: float
+) -> tuple[Conclusion, tuple[Reservation, ...]]:
+    others = lead.rivals.keys() - references.keys() if leader in references else references.keys() - {row}
+    open_rows = tuple(_reservations(lead.only(others), -math.log1p(within)))
+    if row == leader:
+        return "reference", open_rows
+    if _is_same(lead.rivals[row], lead.evidence_of(row), within):
+        return "same", open_rows
+    reservations = (*(tuple(_reservations(lead.only([row]))) or (Reservation("same", row),)), *open_rows)
+    return conclusion_of(reservations), reservations
+
+
+def _of_setting(
+    own: Comparison, references: Collection[str], later: Collection[str], within: float
+) -> tuple[Conclusion, tuple[Reservation, ...]]:
+    """Return what is concluded of a setting; ``later`` are the references whose latency is clearly higher."""
+    behind = own.only(references)
+    if not behind.rivals:
+        return "unopposed", tuple(_reservations(own, -math.inf))
+    comparable = [row for row in later if row in behind.rivals]
+    matched = {row for row in comparable if not any(_reservations(own.only([row]), -math.log1p(within)))}
+    reservations = tuple(_reservations(behind.only(behind.rivals.keys() - matched)))
+    if reservations:
+        return conclusion_of(reservations), reservations
+    return "same" if any(behind.rivals[row].low <= 0 for row in matched) else "better", ()
+
+
+def _least_costly(
+    leader: str,
+    references: Collection[str],
+    compared: Callable[[str], Comparison],
+    traits: Mapping[str, RowTraits],
+    within: float,
+) -> tuple[str, Preference | None]:
+    """Return the row, and by what it is preferred to the leader, if it is another one."""
+    lead = compared(leader)
+    worse = _known_worse(lead, within)
+    behind = {row: each.value for row, each in lead.rivals.items() if row not in worse}
+    behind[leader] = 0.0
+    for row in behind.keys() - {leader, *references}:
+        cheaper = {
+            other for other in worse.intersection(references) if not traits[other].is_clearly_later(traits[row], within)
+        }
+        if cheaper - _known_worse(compared(row), within):
+            del behind[row]
+    lowest = traits[min(behind, key=lambda row: traits[row].median_ms)]
+    quick = [row for row in behind if not traits[row].is_clearly_later(lowest, within)]
+    row = min(quick, key=lambda row: (traits[row].complexity, behind[row]))
+    return row, None if row == leader else "simplicity" if leader in quick else "latency"
+
+
+def _known_worse(comparison: Comparison, within: float) -> set[str]:
+    rivals = comparison.rivals.items()
+    return {row for row, lead in rivals if _is_known_worse(lead, comparison.evidence_of(row), within)}
+
+
+def _is_known_worse(lead: Interval, evidence: PairEvidence, within: float) -> bool:
+    """Whether the leader is better by more than counts than the row that it is ahead of by ``lead``.
+
+    Where other programs were busier beside one of the two, no figure says so.
+    """
+    figures = (lead, *evidence.other_figures)
+    if evidence.doubt == "uneven-load":
+        return False
+    far = math.log1p(_FAR if evidence.doubt is None else _FAR_IN_DOUBT)
+    if lead.confidence is None or all(figure.value > far for figure in figures):
+        return all(figure.value > far for figure in figures)
+    if evidence.doubt is None:
+        return lead.low > 0 and lead.value > math.log1p(within)
+    return lead.low > math.log1p(within) and all(figure.low > 0 for figure in figures)
+
+
+def _reservations(comparison: Comparison, edge: float = 0.0) -> Iterator[Reservation]:
+    """Yield what keeps leads from being known to be above an edge."""
+    for row, interval in comparison.rivals.items():
+        doubt = comparison.evidence_of(row).doubt
         if interval.confidence is None:
             yield Reservation("few-launches", row)
-        elif interval.low <= 0:
+        elif interval.low <= edge:
             yield Reservation("interval-includes-1", row)
         if doubt is not None:
             yield Reservation(doubt, row)
@@ -138,58 +279,14 @@ def _reservations(behind: Mapping[str, Interval], evidence: Mapping[str, PairEvi
 def conclusion_of(reservations: Sequence[Reservation]) -> Conclusion:
     """Return what a lead with reservations against it is called."""
     reasons = {reservation.reason for reservation in reservations}
-    if reasons & {"interval-includes-1", "rates-overlap", "rates-close"}:
+    if reasons & {"interval-includes-1", "same", "rates-overlap", "rates-close"}:
         return "undecided"
     return "preview" if reasons == {"few-launches"} else "doubtful"
-
-
-def _is_ahead(interval: Interval, evidence: PairEvidence, within: float) -> bool:
-    """Whether a lead is, by every figure, surely or by far beyond what counts as the same.
-
-    Where other programs were busier beside one of the two, no figure says so.
-    """
-    if evidence.doubt == "uneven-load":
-        return False
-    figures = (interval, *evidence.other_figures)
-    if evidence.doubt is None:
-        is_sure = interval.confidence is not None and interval.low > 0
-        return is_sure or all(figure.value > math.log1p(_FAR) for figure in figures)
-    is_sure = (
-        interval.confidence is not None
-        and interval.low > math.log1p(within)
-        and all(figure.low > 0 for figure in figures)
-    )
-    return is_sure or all(figure.value > math.log1p(_FAR_IN_DOUBT) for figure in figures)
 
 
 def _is_same(interval: Interval, evidence: PairEvidence, within: float) -> bool:
     is_known = interval.confidence is not None and evidence.doubt is None
     return is_known and within_band(interval.low, interval.high, within)
-
-
-def _against_settings(
-    conclusion: Conclusion,
-    leader: str,
-    settings: Mapping[str, Interval],
-    evidence: Mapping[str, PairEvidence],
-    edge: float,
-) -> TuneDecision:
-    """Return a leader without a reference to beat; confirmed where no interval of its lead reaches below an edge."""
-    few = (row for row, interval in settings.items() if interval.confidence is None)
-    wide = (row for row, interval in settings.items() if interval.confidence is not None and interval.low < edge)
-    reservations = (
-        *(Reservation("few-launches", row) for row in few),
-        *(Reservation("interval-includes-1", row) for row in wide),
-        *_doubts(settings, evidence),
-    )
-    return TuneDecision(conclusion, leader, leader, is_confirmed=not reservations, reservations=reservations)
-
-
-def _doubts(rows: Iterable[str], evidence: Mapping[str, PairEvidence]) -> Iterator[Reservation]:
-    for row in rows:
-        doubt = evidence[row].doubt
-        if doubt is not None:
-            yield Reservation(doubt, row)
 
 
 def _without_leader(able: Sequence[str], references: Mapping[str, ReferenceKind]) -> TuneDecision:
@@ -211,14 +308,56 @@ def pareto_front(points: Iterable[FrontPoint], within: float) -> tuple[FrontPoin
     return tuple(front)
 
 
-def pair_evidence(state: TableState, lead: LeadEstimate) -> dict[str, PairEvidence]:
-    """Return what is known of the leader against each row that it can be compared with, by the id of that row."""
-    leader = lead.leader
-    if leader is None:
-        return {}
+def row_traits(state: TableState, references: Mapping[str, ReferenceKind]) -> dict[str, RowTraits]:
+    """Return what each row of a table costs besides what was asked for, by its id."""
+    cells = state.group.cells
+    matters = state.group.objective != "latency" and not any(map(is_training, cells))
     return {
-        row: PairEvidence(_doubt(state, leader, row), tuple(_other_figures(state, leader, row))) for row in lead.rivals
+        row: RowTraits(simple, p50_ms_by_launch(state.records, state.launches, row) if matters else {})
+        for row, simple in complexities(map(setting_of, cells), references).items()
     }
+
+
+def complexities(
+    settings: Iterable[TunedSetting], references: Mapping[str, ReferenceKind]
+) -> dict[str, tuple[int, ...]]:
+    """Return the complexity of each row, by its id, compared with the default of its backend.
+
+    Without one, another backend's default is what a user has, and without any a setting is compared with one that
+    leaves everything but batch and precision to the runtime.
+    """
+    settings = tuple(settings)
+    defaults = [setting for setting in settings if references.get(setting.row) == "default"]
+    found: dict[str, tuple[int, ...]] = {}
+    for setting in settings:
+        plain = replace(setting, threads=None, streams=1, instances=1, optimize=UNOPTIMIZED, options={})
+        own = (default for default in defaults if default.backend == setting.backend)
+        found[setting.row] = complexity(setting, references.get(setting.row), next(own, (*defaults, plain)[0]))
+    return found
+
+
+def complexity(setting: TunedSetting, kind: ReferenceKind | None, default: TunedSetting) -> tuple[int, ...]:
+    """Return how far a setting is from what a user has without tuning, to be compared with that of others.
+
+    Defaults are simpler than the vendor's hints, and these than others: a hint is one option, whatever it changes. Of
+    these, one is simpler in which fewer settings differ from the default; then with fewer inferences in flight,
+    processes, threads, and samples in a call.
+    """
+    axes = ("batch", "threads", "streams", "instances", "precision", "optimize")
+    changed = sum(getattr(setting, axis) != getattr(default, axis) for axis in axes)
+    options = len({key for key, _ in setting.options.items() ^ default.options.items()})
+    sizes = (setting.streams * setting.instances, setting.instances, setting.threads or 0, setting.batch)
+    return (_RANKS[kind], changed + options, *sizes)
+
+
+def comparison_of(state: TableState, row: str) -> Comparison:
+    """Return a row against each other candidate of a table that it can be compared with."""
+    candidates = state.eligibility.candidates
+    rivals = rivals_of(row, state.launches, candidates, state.timing, state.eligibility.link)
+    evidence = {
+        other: PairEvidence(_doubt(state, row, other), tuple(_other_figures(state, row, other))) for other in rivals
+    }
+    return Comparison(rivals, evidence)
 
 
 def _doubt(state: TableState, leader: str, rival: str) -> NoWinner | None:
@@ -239,7 +378,7 @@ def _other_figures(state: TableState, leader: str, reference: str) -> Iterator[I
 
 
 def deciding_budget_s(
-    state: TableState, lead: LeadEstimate, reservations: Sequence[Reservation], before_s: float
+    state: TableState, rivals: Mapping[str, Interval], reservations: Sequence[Reservation], before_s: float
 ) -> float | None:
     """Return the budget that is expected to confirm or refute a recommendation, in seconds, in whole minutes.
 
@@ -250,7 +389,7 @@ def deciding_budget_s(
     reasons = {reservation.reason for reservation in reservations}
     if not state.records or not reasons or reasons - set(_TIME_DECIDES):
         return None
-    needed = [_launches(state, lead.rivals[each.row]) for each in reservations]
+    needed = [_launches(state, rivals[each.row]) for each in reservations]
     counts = [count for count in needed if count is not None]
     if len(counts) < len(needed):
         return None
@@ -347,6 +486,7 @@ class Confirmed:
     Attributes:
         settings: The rows, by id.
         alternatives: Every row but the leader, against it.
+        leader_kind: What the leader is for, where it is a reference.
     """
 
     decision: TuneDecision
@@ -354,6 +494,7 @@ class Confirmed:
     alternatives: tuple[Alternative, ...]
     deciding_budget_s: float | None = None
     notes: tuple[TuningNote, ...] = ()
+    leader_kind: ReferenceKind | None = None
 
     @classmethod
     def of(cls, finalists: Finalists, stored: StoredRun, before_s: float) -> Confirmed:
@@ -361,19 +502,24 @@ class Confirmed:
         group = finalists.planned.group
         table = stored.document.groups[0]
         records = tuple(read_launches(stored.folder, stored.document))
-        state, lead = _lead(group, table, stored, records)
-        able = [row for row in state.eligibility.candidates if row not in state.eligibility.too_slow]
-        evidence = pair_evidence(state, lead)
-        decision = decide(lead, able, finalists.references, evidence, state.timing.within)
+        state = _state(group, table, stored, records)
+        able = state.eligibility.candidates
+        leader = find_winner(state.launches, able, state.timing, state.eligibility.link).leader
+        references, compared = finalists.references, partial(comparison_of, state)
+        decision = decide(leader, able, references, compared, row_traits(state, references), state.timing.within)
+        lead = {} if leader is None else compared(leader).rivals
+        found = decision.row if decision.row not in {leader, *references} else None
+        own = {} if found is None else compared(found).rivals
         names = cell_names(group)
         settings = {cell.id: setting_of(cell, names[cell.id]) for cell in group.cells}
         others = (row for row in table.cells if row.id != decision.leader)
         return cls(
             decision,
             settings,
-            tuple(_alternative(row, settings[row.id], lead, finalists.references.get(row.id)) for row in others),
-            deciding_budget_s(state, lead, decision.reservations, before_s),
+            tuple(_alternative(row, settings[row.id], lead, own, references.get(row.id)) for row in others),
+            deciding_budget_s(state, own or lead, decision.reservations, before_s),
             confirmation_notes(table, decision.reservations),
+            None if leader is None else references.get(leader),
         )
 
 
@@ -410,33 +556,35 @@ def _points(search: Mapping[str, Cell], table: GroupResult, *, confirmed: bool) 
             yield FrontPoint(setting_of(search[row.id]), row.latency_ms.p50, row.fps, confirmed)
 
 
-def _lead(
-    group: Group, table: GroupResult, stored: StoredRun, records: Sequence[LaunchRecord]
-) -> tuple[TableState, LeadEstimate]:
-    """Return the state of the confirmation, and the best row that may be chosen against each other."""
+def _state(group: Group, table: GroupResult, stored: StoredRun, records: Sequence[LaunchRecord]) -> TableState:
+    """Return the state of the confirmation."""
     plan = stored.document.plan
     timing = planned_timing(plan)
     launches = observe(group, records, timing)
     admission = stored_admission(table, records, allow_mixed=planned_mixing(plan))
     eligibility = within_max_latency(decide_eligibility(group, records, admission), group, records, launches)
-    rows = {row.id: row for row in table.cells}
-    state = TableState(
+    return TableState(
         group,
         records,
         launches,
         observe_otherwise(group, records, launches, timing),
         eligibility,
-        rows,
+        {row.id: row for row in table.cells},
         timing,
         table.stopped_by,
         table.seconds,
         table.uneven_load,
     )
-    return state, find_winner(launches, eligibility.candidates, timing, eligibility.link)
 
 
-def _alternative(row: CellResult, setting: TunedSetting, lead: LeadEstimate, kind: ReferenceKind | None) -> Alternative:
-    behind = lead.rivals.get(row.id)
+def _alternative(
+    row: CellResult,
+    setting: TunedSetting,
+    lead: Mapping[str, Interval],
+    own: Mapping[str, Interval],
+    kind: ReferenceKind | None,
+) -> Alternative:
+    behind = lead.get(row.id)
     if behind is None:
         return Alternative(
             setting,
@@ -444,5 +592,8 @@ def _alternative(row: CellResult, setting: TunedSetting, lead: LeadEstimate, kin
             failure=None if row.failure is None else row.failure.message,
             is_too_slow=is_too_slow(row),
         )
-    gain = Gain(math.exp(behind.value), is_preview=behind.confidence is None, **behind.ends(math.exp))
-    return Alternative(setting, kind, gain)
+    return Alternative(setting, kind, _gain(behind), recommended_gain=_gain(own[row.id]) if row.id in own else None)
+
+
+def _gain(lead: Interval) -> Gain:
+    return Gain(math.exp(lead.value), is_preview=lead.confidence is None, **lead.ends(math.exp))

@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 Conclusion = Literal[
     "better", "same", "preview", "reference", "undecided", "doubtful", "unopposed", "nothing", "interrupted"
 ]
-"""``better``: a setting is better than every reference; ``same``: the best does not differ from one of them by as much
-as counts; ``preview``: too few launches to be sure; ``reference``: the best is one of them; ``undecided``: a setting
-looks better, and an interval includes 1; ``doubtful``: it does, but the machine was too busy, for example;
+"""``better``: the recommended setting is better than every reference; ``same``: it costs less than one that is not
+better by as much as counts; ``preview``: too few launches to be sure; ``reference``: the best is one of
+them; ``undecided``: another one looks better, and an interval includes 1, or the lead is too small to count;
+``doubtful``: another one looks better, but the machine was too busy, for example;
 ``unopposed``: no reference can be compared with it; ``nothing``: no setting runs within the limits."""
 ReservationReason = Literal[
     NoWinner, "few-launches", "interval-includes-1", "rates-overlap", "rates-close", "unchecked-loss"
@@ -42,6 +43,8 @@ other fails; ``rates-close``: likewise, of two that seem to hold about the same 
 speaks against a lead in every table."""
 ReferenceKind = Literal["default", "hint"]
 """``default``: how a runtime runs a model unless it is told otherwise; ``hint``: what its vendor advises."""
+Preference = Literal["latency", "simplicity"]
+"""By what a setting is preferred to the leader, which is not known to be better."""
 ConditionAxis = Literal["neighbour", "batch", "threads", "processors", "streams", "precision"]
 """What a condition changes; ``neighbour``: another process keeps a processor busy."""
 FlipOutcome = Literal["kept", "flipped", "same", "undecided", "not-measured"]
@@ -87,7 +90,7 @@ class TunedSetting:
 
 @dataclass(frozen=True)
 class Gain(WithEnds, Estimated):
-    """How many times as good as another setting the leader is, in what was asked for.
+    """How many times as good as another setting the leader is, or the recommended one, in what was asked for.
 
     Attributes:
         low: Lower end of the confidence interval, adjusted for having chosen the best; null in a preview. Of rates of
@@ -113,13 +116,15 @@ class Gain(WithEnds, Estimated):
 
 @dataclass(frozen=True)
 class Alternative:
-    """A row of the confirmation, against the recommended one.
+    """A row of the confirmation, against the leader.
 
     Attributes:
         kind: What it is for, where it is a reference; null for a setting of the search.
         gain: How many times as good as it the leader is; null where it has no figures.
         failure: Why it has none; null where it has, or was measured and may not be chosen.
         is_too_slow: Whether it answers later than was asked for.
+        recommended_gain: How many times as good as it the recommended setting is, where that is a setting of the search
+            that is not the leader; null elsewhere.
     """
 
     setting: TunedSetting
@@ -127,6 +132,7 @@ class Alternative:
     gain: Gain | None = None
     failure: str | None = None
     is_too_slow: bool = False
+    recommended_gain: Gain | None = None
 
 
 @dataclass(frozen=True)
@@ -134,7 +140,8 @@ class Reservation:
     """What keeps a recommendation from being confirmed.
 
     Attributes:
-        row: The id of the row whose comparison with the leader it is about.
+        row: The id of the row whose comparison with the recommended setting it is about, or where a reference is
+            recommended, with the leader.
     """
 
     reason: ReservationReason
@@ -377,6 +384,8 @@ class TuningReport:
         deciding_budget_s: The budget that is expected to confirm or refute it, in seconds; null where it is confirmed,
             and where time alone would not decide.
         leader: The setting that was the best in the confirmation, also where it is not recommended; null without one.
+        leader_kind: What the leader is for, where it is a reference; null for a setting of the search.
+        preferred_by: Why the recommended setting is not the leader; null where it is.
         alternatives: The other rows of the confirmation, against the leader.
         figures: What the rows of the confirmation measured, by the id of a row.
         results: The folder where its runs are kept, as the user named it; null for the usual place.
@@ -428,6 +437,8 @@ class TuningReport:
     is_training: bool = False
     level: ServiceLevel | None = None
     held: Mapping[str, HeldRate] = field(default_factory=dict[str, HeldRate])
+    leader_kind: ReferenceKind | None = None
+    preferred_by: Preference | None = None
 
     @property
     def is_generation(self) -> bool:

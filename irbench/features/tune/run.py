@@ -280,6 +280,8 @@ class Tuner:
             reservations=decision.reservations,
             deciding_budget_s=deciding_s,
             leader=None if decision.leader is None else settings[decision.leader],
+            leader_kind=confirmed.leader_kind,
+            preferred_by=decision.preferred_by,
             alternatives=confirmed.alternatives,
             command=command,
             code=code,

@@ -11,19 +11,26 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
-from typing import Literal
 
 from irbench.core.row import cell_names
 from irbench.core.serving_row import ServingTable
 from irbench.errors import IrbenchError
 from irbench.features.tune.confirmation_plan import ConfirmationByCalls, ConfirmationPlan, confirmation_timing
-from irbench.features.tune.decision import Confirmed, Finalists, TuneDecision, conclusion_of, whole_minutes
+from irbench.features.tune.decision import (
+    Confirmed,
+    Finalists,
+    TuneDecision,
+    complexities,
+    conclusion_of,
+    whole_minutes,
+)
 from irbench.features.tune.launch_costs import LaunchCosts, RowCost
 from irbench.features.tune.options import TUNE, TuneOptions
 from irbench.features.tune.queue_model import held_share
 from irbench.features.tune.report import (
     Alternative,
     BusyRequests,
+    Conclusion,
     Gain,
     HeldRate,
     ReferenceKind,
@@ -189,38 +196,47 @@ def doubts_of(table: ServingTable) -> tuple[ReservationReason, ...]:
 def decide_by_rates(
     held: Mapping[str, HeldRate],
     references: Mapping[str, ReferenceKind],
+    complexity: Mapping[str, tuple[int, ...]],
     doubts: Sequence[ReservationReason] = (),
 ) -> TuneDecision:
-    """Return what is recommended: the row that seems to hold the highest rate, if no reference may hold as high a one.
+    """Return what is recommended: the simplest of the rows that seem to hold the highest rate.
 
-    It is confirmed where it passes at a rate at which each of these fails, and nothing speaks against the table.
-    Otherwise it is recommended until then if it seems to hold a rate that a search tells apart from that of the best
-    reference that may hold as high a one; else that one is.
+    Those are the leader, and the rows that may hold as high a rate and seem to hold one that a search does not tell
+    apart from the leader's. Latencies do not matter: the level says which are good enough. A setting is confirmed where
+    it passes at a rate at which each reference fails, and nothing speaks against the table.
 
     Args:
         held: By the id of each row.
         references: What the user has without tuning, by the id of its row.
+        complexity: Smaller for simpler settings, by the id of each row.
         doubts: What speaks against every difference.
     """
     rates = {row: rate.per_s for row, rate in held.items() if rate.per_s is not None}
     if not rates:
         return TuneDecision("nothing", None, None)
     leader = max(rates, key=lambda row: (rates[row], row in references))
+    as_high = [row for row in rates if not _is_below(held[row], held[leader]) and _is_close(held[row], held[leader])]
+    row = min({leader, *as_high}, key=lambda row: (complexity[row], -rates[row]))
+    others = {other: rate for other, rate in held.items() if other != leader}
     if leader in references:
-        settings = {row: rate for row, rate in held.items() if row not in references}
-        return _without_a_reference("reference", leader, tuple(_reservations(held[leader], settings, doubts)))
-    beaten = {row: rate for row, rate in held.items() if row in references}
-    if not beaten:
-        others = {row: rate for row, rate in held.items() if row != leader}
-        return _without_a_reference("unopposed", leader, tuple(_reservations(held[leader], others, doubts)))
-    reservations = tuple(_reservations(held[leader], beaten, doubts))
-    if not reservations:
-        return TuneDecision("better", leader, leader, is_confirmed=True)
-    in_reach = [row for row in beaten if not _is_below(held[row], held[leader])]
-    nearest = max(in_reach, key=lambda row: rates.get(row, 0.0), default=None)
-    is_ahead = nearest is None or not _is_close(held[nearest], held[leader])
-    row = leader if is_ahead else nearest
-    return TuneDecision(conclusion_of(reservations), row, leader, reservations=reservations)
+        others = {other: rate for other, rate in others.items() if other not in references or other == row}
+    elif references.keys() & others.keys():
+        others = {other: rate for other, rate in others.items() if other in references or other == row}
+    reservations = tuple(_reservations(held[leader], others, doubts))
+    if row == leader and leader in references:
+        conclusion: Conclusion = "reference"
+    elif not references.keys() & held.keys():
+        conclusion = "unopposed"
+    else:
+        conclusion = conclusion_of(reservations) if reservations else "better"
+    return TuneDecision(
+        conclusion,
+        row,
+        leader,
+        is_confirmed=not reservations,
+        reservations=reservations,
+        preferred_by=None if row == leader else "simplicity",
+    )
 
 
 def _reservations(
@@ -230,12 +246,6 @@ def _reservations(
         if not _is_below(rate, leader):
             yield Reservation("rates-close" if _is_close(rate, leader) else "rates-overlap", row)
         yield from (Reservation(doubt, row) for doubt in doubts)
-
-
-def _without_a_reference(
-    conclusion: Literal["reference", "unopposed"], leader: str, reservations: tuple[Reservation, ...]
-) -> TuneDecision:
-    return TuneDecision(conclusion, leader, leader, is_confirmed=not reservations, reservations=reservations)
 
 
 def _is_close(rate: HeldRate, leader: HeldRate) -> bool:
@@ -250,9 +260,10 @@ def _is_below(rate: HeldRate, leader: HeldRate) -> bool:
 def confirmed_by_rates(finalists: Finalists, table: ServingTable, before_s: float) -> Confirmed:
     """Return what follows from the requests that were served; ``before_s`` was spent before."""
     group, held = finalists.planned.group, held_rates(table)
-    decision = decide_by_rates(held, finalists.references, doubts_of(table))
     names = cell_names(group)
     settings = {cell.id: setting_of(cell, names[cell.id]) for cell in group.cells}
+    simple = complexities(settings.values(), finalists.references)
+    decision = decide_by_rates(held, finalists.references, simple, doubts_of(table))
     failures = {row.id: row.failure.message for row in table.rows if row.failure is not None}
     leader = held.get(decision.leader or "")
     others = (cell.id for cell in group.cells if cell.id != decision.leader)
@@ -262,7 +273,8 @@ def confirmed_by_rates(finalists: Finalists, table: ServingTable, before_s: floa
     )
     deciding_s = deciding_budget_s(table, decision, before_s)
     notes = (BusyRequests(foreign_share=table.foreign_share),) if table.foreign_share and table.is_disturbed else ()
-    return Confirmed(decision, settings, tuple(alternatives), deciding_s, notes)
+    kind = finalists.references.get(decision.leader or "")
+    return Confirmed(decision, settings, tuple(alternatives), deciding_s, notes, kind)
 
 
 def gain_over(leader: HeldRate | None, other: HeldRate | None) -> Gain | None:

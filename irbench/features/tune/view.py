@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from irbench.core.quantities import NOT_MEASURED, listing, percent, plural, significant, times
+from irbench.core.quantities import NOT_MEASURED, listing, percent, percents_apart, plural, significant, times
 from irbench.features.tune.report import (
     Alternative,
     Conclusion,
@@ -30,7 +30,7 @@ from irbench.features.tune.report import (
 from irbench.features.tune.search_progress import condition_text
 from irbench.render.accuracy_texts import accuracy_text, limit_text, measure_text
 from irbench.render.columns.serving import level_text, rate_text
-from irbench.render.figure_texts import are_ranges, ends_heading, ratio_with_ends
+from irbench.render.figure_texts import are_ranges, ends_heading, ends_text, ratio_with_ends
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.views import CodeBlock, Document
@@ -43,19 +43,21 @@ OBJECTIVE_TEXTS: Mapping[Objective, str] = {
     "latency": "latency",
     "cost": "processor time per sample",
 }
+_SPENT: Mapping[Objective, str] = {"latency": "time", "cost": OBJECTIVE_TEXTS["cost"]}
 TUNING_TEXTS: Mapping[Conclusion, str] = {
     "better": "It is {gains}.",
-    "same": "{leader} is not better than it by more than --within.",
-    "preview": "{leader} looks better than it, but there were too few launches to be sure.",
-    "reference": "No setting is known to be better.",
-    "undecided": "{leader} looks better than it, but may not be.",
-    "doubtful": "{leader} looks better than it, but may not be.",
+    "same": "No setting is better than {named} by more than --within{lead}.",
+    "preview": "There were too few launches to know whether a setting is better than {named}{lead}.",
+    "reference": "No setting is significantly better than {named}.",
+    "undecided": "No setting is significantly better than {named}{lead}.",
+    "doubtful": "No setting is known to be better than {named}{lead}.",
     "unopposed": "There is no default and no vendor's hint to compare it with.",
     "nothing": "No setting can be recommended; irbench show {run} says why.",
     "interrupted": "Interrupted: these are the results until then.",
 }
-"""What is said of a recommended setting; that of ``better`` also where a setting is recommended until it is confirmed,
-and those of ``preview``, ``undecided`` and ``doubtful`` where a default or a hint is."""
+"""What is said of a recommended setting; that of ``better`` also of a setting of the search, which is compared with
+defaults and hints, and those of ``same``, ``preview``, ``undecided`` and ``doubtful`` where a default or a hint is
+recommended."""
 RESERVATION_TEXTS: Mapping[ReservationReason, str] = {
     "few-launches": "there were too few launches for confidence intervals",
     "interval-includes-1": "the confidence interval of the lead over {rows} includes 1",
@@ -114,11 +116,13 @@ _FRONT_COLUMNS = (
     _FPS,
     TableColumn("measured", words=True),
 )
-_OF_LEADER = ("preview", "undecided", "doubtful")
+_OF_SETTING = ("better", "same", "preview", "undecided", "doubtful")
 _OF_LEVEL = ("better", "nothing")
-_OF_SIZE = ("interval-includes-1", "rates-close")
+_OF_SIZE = ("interval-includes-1", "rates-close", "same")
 _SMALL = 0.1
 """A difference that is surely not above this needs more launches than it is worth."""
+_TIMES = 1.5
+"""From this ratio on, a figure is so many times another one; below, so many percent more."""
 _FLIP_COLUMNS = (
     TableColumn("condition", words=True),
     TableColumn("setting", words=True),
@@ -177,7 +181,7 @@ def _named(report: TuningReport) -> str:
 
 def _confirmation_table(report: TuningReport, leader: TunedSetting) -> TextTable:
     gains = [other.gain for other in report.alternatives]
-    rows = [_row(report, leader, None, "-")]
+    rows = [_row(report, leader, report.leader_kind, "-")]
     for other in report.alternatives:
         without = "above --max-latency" if other.is_too_slow else other.failure or NOT_MEASURED
         lead = without if other.gain is None else gain_text(other.gain, marks_ranges=not are_ranges(gains))
@@ -324,16 +328,98 @@ def gain_text(gain: Gain, *, marks_ranges: bool = False) -> str:
 
 
 def _reason(report: TuningReport) -> str:
-    gains = [_reference_gain(other, other.gain) for other in report.alternatives if other.kind and other.gain]
-    leads = report.leader is not None and is_recommended(report, report.leader.row)
-    is_setting = leads and report.conclusion in _OF_LEADER
+    setting, leader = report.setting, report.leader
+    kind = _kind_of(report)
+    is_setting = kind is None and report.conclusion in _OF_SETTING
+    is_other = setting is not None and leader is not None and setting.row != leader.row
     if report.level is not None and (is_setting or report.conclusion in _OF_LEVEL):
-        return _level_reason(report)
-    return TUNING_TEXTS["better" if is_setting else report.conclusion].format(
-        gains=listing(gains) if gains else "",
-        leader="" if report.leader is None else report.leader.label,
-        run=f"{report.confirmation_run or report.search_run}{results_option(report.results)}",
-    )
+        reason = _level_reason(report)
+    else:
+        reason = TUNING_TEXTS["better" if is_setting else report.conclusion].format(
+            gains=listing(_reference_gains(report)),
+            named="it" if setting is None or kind is None else _kind_name(kind, setting),
+            lead=f": {_lead(report)}" if is_other else "",
+            run=f"{report.confirmation_run or report.search_run}{results_option(report.results)}",
+        )
+    if kind is None and is_other:
+        known = "known to be" if report.conclusion in ("preview", "doubtful") else "significantly"
+        return f"{reason} No setting is {known} better: {_lead(report)}."
+    return f"{reason}{_lower_latency(report)}" if is_setting else reason
+
+
+def _kind_of(report: TuningReport) -> ReferenceKind | None:
+    """Return what the recommended setting is for, where it is a reference."""
+    for other in report.alternatives:
+        if _is_of(report.setting, other):
+            return other.kind
+    return report.leader_kind
+
+
+def _is_of(setting: TunedSetting | None, other: Alternative) -> bool:
+    return setting is not None and setting.row == other.setting.row
+
+
+def _reference_gains(report: TuningReport) -> Iterator[str]:
+    """Yield how many times as good as each reference the recommended setting is, and the leader without one."""
+    for other in report.alternatives:
+        gain = other.recommended_gain or other.gain
+        if other.kind is not None and gain is not None:
+            yield _reference_gain(other, gain)
+
+
+def _lead(report: TuningReport) -> str:
+    """Return by how much the leader is ahead of the recommended setting, and why that is not recommended.
+
+    ``openvino x4 had 6.3 % more FPS [-2.1 %, 14.0 %], and its latency is 3.9 times as long (129 ms p50, not 33.0 ms)``.
+    """
+    assert report.leader is not None
+    assert report.setting is not None
+    gain = next(other.gain for other in report.alternatives if _is_of(report.setting, other))
+    if gain is None:
+        return f"{report.leader.label} was not compared with it"
+    is_rate = report.objective == "fps" or report.level is not None
+    unit = "requests/s" if report.level is not None else _rate(report)[0]
+    if is_rate and gain.value >= _TIMES:
+        value, ends = ratio_with_ends(gain.value, gain.ends, marks_ranges=True)
+        return f"{report.leader.label} had {value}x the {unit}{ends}, and {_cost(report)}"
+    had = f"had {{}} more {unit}" if is_rate else f"took {{}} less {_SPENT[report.objective]}"
+
+    def share(ratio: float) -> str:
+        part = ratio - 1 if is_rate else 1 - 1 / ratio
+        return f"{'-' if part < 0 else ''}{percents_apart(abs(part), 0.0)[0]}"
+
+    ends = ends_text(gain.ends, share, marks_ranges=True)
+    return f"{report.leader.label} {had.format(share(gain.value))}{ends}, and {_cost(report)}"
+
+
+def _cost(report: TuningReport) -> str:
+    """Return what the leader costs more than the recommended setting."""
+    assert report.leader is not None
+    assert report.setting is not None
+    own, other = report.figures.get(report.setting.row), report.figures.get(report.leader.row)
+    if report.preferred_by != "latency" or own is None or other is None:
+        kind = _kind_of(report)
+        return f"{report.setting.label if kind is None else KIND_TEXTS[kind]} is simpler"
+    ratio = other.latency_ms / own.latency_ms
+    longer = f"{ratio:.1f} times as long" if ratio >= _TIMES else f"{percent(ratio - 1)} longer"
+    return f"its latency is {longer} ({significant(other.latency_ms)} ms p50, not {significant(own.latency_ms)} ms)"
+
+
+def _lower_latency(report: TuningReport) -> str:
+    """Return which defaults and hints may be as good, but have a higher latency; empty without any."""
+    figures = report.figures
+    own = None if report.setting is None else figures.get(report.setting.row)
+    if own is None or report.conclusion not in ("same", "undecided", "doubtful"):
+        return ""
+    later = [
+        f"{significant(figures[other.setting.row].latency_ms)} ms with {_reference(other)}"
+        for other in report.alternatives
+        if other.kind is not None
+        and other.gain is not None
+        and (other.gain.low or 0.0) <= 1
+        and figures[other.setting.row].latency_ms > own.latency_ms
+    ]
+    return f" Its latency is {significant(own.latency_ms)} ms p50, not {listing(later)}." if later else ""
 
 
 def _level_reason(report: TuningReport) -> str:
@@ -342,7 +428,7 @@ def _level_reason(report: TuningReport) -> str:
         run = f"{report.confirmation_run}{results_option(report.results)}"
         return f"No setting keeps {level} at any rate that was tried; irbench show {run} says more."
     rate = report.held.get(report.setting.row)
-    gains = [_reference_gain(other, other.gain) for other in report.alternatives if other.kind and other.gain]
+    gains = tuple(_reference_gains(report))
     ahead = f": {listing(gains)}" if gains else ""
     without = [_reference(other) for other in report.alternatives if other.kind and _holds_none(report, other)]
     none = f"; {listing(without)} at no rate that was tried" if without else ""
@@ -355,8 +441,11 @@ def _holds_none(report: TuningReport, other: Alternative) -> bool:
 
 
 def _reference(other: Alternative) -> str:
-    kind = KIND_TEXTS[other.kind] if other.kind is not None else other.setting.label
-    return f"{kind} of {other.setting.backend}"
+    return other.setting.label if other.kind is None else _kind_name(other.kind, other.setting)
+
+
+def _kind_name(kind: ReferenceKind, setting: TunedSetting) -> str:
+    return f"{KIND_TEXTS[kind]} of {setting.backend}"
 
 
 def _reference_gain(other: Alternative, gain: Gain) -> str:

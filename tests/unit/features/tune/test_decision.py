@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import SimpleNamespace
+from functools import partial
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import launches
 import pytest
 
 from irbench.features.tune.decision import (
+    Comparison,
     PairEvidence,
+    RowTraits,
     TuneDecision,
+    comparison_of,
+    complexity,
     decide,
     deciding_budget_s,
-    pair_evidence,
     pareto_front,
+    row_traits,
     search_notes,
     whole_search_s,
     with_one_budget,
 )
-from irbench.features.tune.report import FewSettingsTried, FrontPoint, Reservation, TunedSetting
-from irbench.spec import Goal, Timing
+from irbench.features.tune.report import FewSettingsTried, FrontPoint, ReferenceKind, Reservation, TunedSetting
+from irbench.spec import Goal, Objective, Timing
 from irbench.stats.eligibility import Admission, decide_eligibility
 from irbench.stats.intervals import Bound, Interval
 from irbench.stats.notice_rules.table_state import TableState
 from irbench.stats.observed import observe, observe_otherwise
 from irbench.stats.winner import LeadEstimate, find_winner
 
-REFERENCES = {"default": "default", "hint": "hint"}
+REFERENCES: Mapping[str, ReferenceKind] = {"default": "default", "hint": "hint"}
 
 
 def behind(low: float, high: float, *, sure: bool = True) -> Interval:
@@ -40,13 +46,27 @@ def lead(leader: str | None, **rivals: Interval) -> LeadEstimate:
     return LeadEstimate(leader, None, None, rivals)
 
 
+TRAITS = {"default": RowTraits((0,)), "hint": RowTraits((1,)), "found": RowTraits((2,)), "other": RowTraits((3,))}
+
+
 def decided(
-    found: LeadEstimate, able: tuple[str, ...] = ("found", "default", "hint"), **evidence: PairEvidence
+    found: LeadEstimate,
+    /,
+    able: tuple[str, ...] = ("found", "default", "hint"),
+    traits: Mapping[str, RowTraits] = TRAITS,
+    references: Mapping[str, ReferenceKind] = REFERENCES,
+    others: Mapping[str, Mapping[str, Interval]] = MappingProxyType({}),
+    **evidence: Any,
 ) -> TuneDecision:
-    return decide(found, able, REFERENCES, evidence, within=0.02)  # type: ignore[arg-type]
+    """Return what follows from the leader's leads, and where another setting is as good from those of ``others``."""
+
+    def compared(row: str) -> Comparison:
+        return Comparison(found.rivals if row == found.leader else others.get(row, {}), evidence)
+
+    return decide(found.leader, able, references, compared, traits, within=0.02)
 
 
-def recommended(found: LeadEstimate, **evidence: PairEvidence) -> tuple[str, str | None]:
+def recommended(found: LeadEstimate, **evidence: Any) -> tuple[str, str | None]:
     decision = decided(found, **evidence)
     return decision.conclusion, decision.row
 
@@ -57,6 +77,122 @@ def busy(*other_figures: Interval) -> PairEvidence:
 
 def test_a_setting_is_recommended_that_is_surely_better_than_every_reference():
     assert recommended(lead("found", default=behind(0.2, 0.4), hint=behind(0.01, 0.2))) == ("better", "found")
+
+
+def at(latency_ms: float, *complexity: int) -> RowTraits:
+    """Return a row whose p50 was the same in four launches."""
+    return RowTraits(complexity, dict.fromkeys(range(4), latency_ms))
+
+
+RESNET50 = lead("x4", hint=behind(math.log(0.97), math.log(1.09)), default=behind(math.log(0.98), math.log(1.14)))
+"""30.5 FPS against 29.7 and 28.7."""
+
+
+def test_four_times_the_latency_is_no_price_for_frames_that_may_be_noise():
+    traits = {"x4": at(129, 2, 3), "hint": at(132, 1, 2), "default": at(33, 0, 0)}
+    decision = decided(RESNET50, ("x4", "hint", "default"), traits)
+    assert (decision.row, decision.leader, decision.conclusion) == ("default", "x4", "undecided")
+    reasons = [(each.reason, each.row) for each in decision.reservations]
+    assert reasons == [("interval-includes-1", "default"), ("interval-includes-1", "hint")]
+
+
+def test_of_settings_that_are_as_good_one_with_a_clearly_lower_latency_is_recommended():
+    traits = {"x4": at(129, 2, 3), "hint": at(33, 1, 2), "default": at(132, 0, 0)}
+    assert decided(RESNET50, ("x4", "hint", "default"), traits).row == "hint"
+    traits = {"x4": at(33, 2, 3), "hint": at(132, 1, 2), "default": at(132, 0, 0)}
+    leads = decided(RESNET50, ("x4", "hint", "default"), traits)
+    assert (leads.row, leads.conclusion, leads.is_confirmed) == ("x4", "undecided", False)
+
+
+def test_a_latency_that_is_higher_in_some_launches_alone_does_not_count():
+    scatters = RowTraits((0,), {0: 33.0, 1: 34.0, 2: 32.0, 3: 35.0})
+    traits = {"x4": at(33, 2, 3), "hint": at(40, 1, 2), "default": scatters}
+    assert decided(RESNET50, ("x4", "hint", "default"), traits).row == "default"
+
+
+def test_of_equal_latencies_the_simplest_is_recommended_and_then_the_best():
+    traits = {"x4": at(33, 2, 3), "hint": at(33, 1, 2), "default": at(33.2, 0, 0)}
+    assert decided(RESNET50, ("x4", "hint", "default"), traits).row == "default"
+    two = lead("x4", default=behind(0, 0.1), hint=behind(-0.05, 0.1))
+    assert decided(two, ("x4", "hint", "default"), dict.fromkeys(("x4", "hint", "default"), at(33, 0))).row == "x4"
+
+
+def test_a_setting_that_is_as_good_as_the_best_at_a_lower_latency_is_recommended_in_its_place():
+    found = lead("found", other=behind(-0.02, 0.06), default=behind(0.2, 0.4), hint=behind(0.1, 0.2))
+    traits = {"found": at(129, 2, 3), "other": at(33, 2, 2), "hint": at(132, 1), "default": at(33, 0)}
+    leads = {"found": behind(-0.06, 0.02), "default": behind(0.1, 0.4), "hint": behind(0.05, 0.2)}
+    decision = decided(found, (*traits,), traits, others={"other": leads})
+    assert (decision.row, decision.leader, decision.conclusion) == ("other", "found", "better")
+    assert decision.is_confirmed
+
+
+def test_against_a_reference_with_a_higher_latency_a_setting_need_not_be_better():
+    found = lead("found", other=behind(-0.02, 0.06), default=behind(0.2, 0.4), hint=behind(0.1, 0.2))
+    traits = {"found": at(129, 2, 3), "other": at(33, 2, 2), "hint": at(132, 1), "default": at(33, 0)}
+    for low, expected in ((-0.01, ("same", ())), (-0.1, ("undecided", (Reservation("interval-includes-1", "hint"),)))):
+        leads = {"found": behind(-0.06, 0.02), "default": behind(0.1, 0.4), "hint": behind(low, 0.2)}
+        decision = decided(found, (*traits,), traits, others={"other": leads})
+        assert (decision.row, decision.conclusion, decision.reservations) == ("other", *expected)
+
+
+def test_a_setting_that_is_not_known_to_be_better_than_the_default_does_not_take_the_place_of_one_that_is():
+    found = lead("found", other=behind(-0.02, 0.06), default=behind(0.05, 0.2))
+    traits = {"found": at(129, 2, 3), "other": at(33, 2, 2), "default": at(33, 0)}
+    decision = decided(found, (*traits,), traits, others={"other": {"default": behind(-0.01, 0.2)}})
+    assert (decision.row, decision.conclusion, decision.is_confirmed) == ("found", "better", True)
+
+
+def test_a_setting_that_is_surely_better_is_worth_its_latency():
+    traits = {"found": at(129, 2, 3), "hint": at(132, 1), "default": at(33, 0)}
+    decision = decided(lead("found", default=behind(0.2, 0.4), hint=behind(0.05, 0.2)), (*traits,), traits)
+    assert (decision.row, decision.conclusion, decision.is_confirmed) == ("found", "better", True)
+
+
+def test_a_sure_lead_that_is_expected_to_be_within_what_counts_is_not_worth_the_latency():
+    traits = {"found": at(129, 2, 3), "default": at(33, 0)}
+    decision = decided(lead("found", default=behind(0.001, 0.025)), (*traits,), traits)
+    assert (decision.row, decision.conclusion) == ("default", "undecided")
+    assert decision.reservations == (Reservation("same", "default"),)
+
+
+def test_the_default_is_recommended_in_place_of_a_hint_that_leads_by_what_may_be_noise():
+    hint = lead("hint", default=behind(-0.02, 0.06), found=behind(0.1, 0.3))
+    assert recommended(hint) == ("undecided", "default")
+    assert recommended(lead("hint", default=behind(0.1, 0.2), found=behind(0.1, 0.3))) == ("reference", "hint")
+
+
+def test_a_setting_that_counts_as_the_same_at_a_lower_latency_is_confirmed():
+    traits = {"found": at(20, 2, 3), "default": at(33, 0)}
+    decision = decided(lead("found", default=behind(-0.01, 0.015)), (*traits,), traits)
+    assert (decision.row, decision.conclusion, decision.is_confirmed) == ("found", "same", True)
+
+
+def test_a_setting_is_simple_by_how_many_of_its_settings_differ_from_the_default():
+    default = TunedSetting("d", "ort", "ort", 1, None, 1, 1, "fp32")
+    hint = replace(default, row="h", streams=2, options={"PERFORMANCE_HINT": "THROUGHPUT"})
+    ordered: list[tuple[TunedSetting, ReferenceKind | None]] = [
+        (default, "default"),
+        (hint, "hint"),
+        (replace(default, threads=1), None),
+        (replace(default, threads=2), None),
+        (replace(default, streams=2), None),
+        (replace(default, streams=4), None),
+        (replace(default, threads=1, instances=2), None),
+        (replace(default, threads=1, instances=2, optimize="extended"), None),
+        (replace(default, threads=1, instances=2, batch=4, precision="bf16"), None),
+    ]
+    found = [complexity(setting, kind, default) for setting, kind in ordered]
+    assert found == sorted(found)
+    assert len(set(found)) == len(found)
+
+
+def test_latency_counts_where_frames_or_cost_are_asked_for_and_not_where_it_is_the_figure():
+    levels = {"tuned": [1.0, 1.1], "default": [2.0, 2.2]}
+    expected: dict[Objective, dict[int, float]] = {"fps": {0: 2.0, 1: 2.2}, "cost": {0: 2.0, 1: 2.2}, "latency": {}}
+    for objective, latencies in expected.items():
+        table = state(levels)
+        table = replace(table, group=replace(table.group, goal=Goal(objective)))
+        assert row_traits(table, KINDS)["default"].latency_ms == pytest.approx(latencies)
 
 
 def test_other_settings_of_the_search_may_be_as_good():
@@ -86,8 +222,8 @@ def test_without_a_comparison_a_reference_that_runs_is_recommended():
 
 def test_without_any_reference_to_compare_with_nothing_is_called_better():
     found = lead("found", other=behind(0.2, 0.4))
-    assert decide(found, ("found", "other"), {}, {}, 0.02).conclusion == "unopposed"
-    assert decide(lead(None), ("found",), {}, {}, 0.02).conclusion == "unopposed"
+    assert decided(found, ("found", "other"), references={}).conclusion == "unopposed"
+    assert decided(lead(None), ("found",), references={}).conclusion == "unopposed"
 
 
 def test_a_setting_is_confirmed_where_every_interval_excludes_1_and_nothing_speaks_against_it():
@@ -122,10 +258,12 @@ def test_a_doubt_about_one_reference_does_not_speak_for_another():
     assert (decision.row, [each.row for each in decision.reservations]) == ("found", ["hint"])
 
 
-def test_a_lead_that_is_large_by_every_figure_is_recommended_until_its_interval_excludes_1():
-    assert recommended(lead("found", default=behind(-0.1, 2), hint=behind(0.1, 0.5))) == ("undecided", "found")
-    few = lead("found", default=behind(-0.1, 2, sure=False), hint=behind(0.1, 0.5, sure=False))
-    assert recommended(few) == ("preview", "found")
+@pytest.mark.parametrize(("sure", "conclusion"), [(True, "undecided"), (False, "preview")], ids=["sure", "few"])
+def test_a_lead_whose_interval_includes_1_decides_only_where_it_is_large(sure: bool, conclusion: str):
+    small, large = behind(-0.1, 0.25, sure=sure), behind(-0.1, 0.35, sure=sure)
+    hint = behind(0.1, 0.5, sure=sure)
+    assert recommended(lead("found", default=small, hint=hint)) == (conclusion, "default")
+    assert recommended(lead("found", default=large, hint=hint)) == (conclusion, "found")
 
 
 def test_a_lead_that_is_smaller_than_what_counts_is_the_same_and_the_reference_stays():
@@ -146,15 +284,16 @@ def test_one_launch_hardly_ahead_does_not_replace_the_default():
 
 
 def test_a_default_that_leads_is_open_where_something_speaks_against_it():
-    decision = decide(lead("default", found=behind(0.1, 0.2)), ("default",), REFERENCES, {"found": busy()}, 0.02)  # type: ignore[arg-type]
+    decision = decided(lead("default", found=behind(0.1, 0.2)), ("default",), found=busy())
     assert (decision.row, decision.is_confirmed) == ("default", False)
     assert [(each.reason, each.row) for each in decision.reservations] == [("busy", "found")]
-    alone = decide(lead("found", other=behind(0.2, 0.4)), ("found", "other"), {}, {"other": busy()}, 0.02)
+    alone = decided(lead("found", other=behind(0.2, 0.4)), ("found", "other"), references={}, other=busy())
     assert (alone.conclusion, alone.is_confirmed) == ("unopposed", False)
 
 
 def test_the_same_as_one_reference_is_open_where_another_may_be_better():
-    decision = decided(lead("found", default=behind(-0.3, 0.5), hint=behind(-0.005, 0.015)))
+    found = lead("found", default=behind(-0.3, 0.5), hint=behind(-0.005, 0.015))
+    decision = decided(found, traits={**TRAITS, "default": RowTraits((4,))})
     assert (decision.conclusion, decision.row, decision.is_confirmed) == ("same", "hint", False)
     assert [each.row for each in decision.reservations] == ["default"]
 
@@ -205,10 +344,13 @@ def state(levels_ms: Mapping[str, Sequence[float]], *, foreign_ns: int = 0, seco
 
 
 def judged(found: TableState) -> Any:
-    lead = find_winner(found.launches, found.eligibility.candidates, found.timing)
-    evidence = pair_evidence(found, lead)
-    decision = decide(lead, found.eligibility.candidates, KINDS, evidence, found.timing.within)
-    return lead, evidence, decision
+    leader = find_winner(found.launches, found.eligibility.candidates, found.timing).leader
+    assert leader is not None
+    compared = partial(comparison_of, found)
+    traits = row_traits(found, KINDS)
+    decision = decide(leader, found.eligibility.candidates, KINDS, compared, traits, found.timing.within)
+    lead = compared(leader)
+    return lead.rivals, lead.evidence, decision
 
 
 NINE_TIMES = {"tuned": [1.0] * 6, "other": [1.01] * 6, "default": [9.0] * 6}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -10,6 +10,7 @@ from cold_and_soak_runs import serving_example
 from launches import group
 
 from irbench.core.serving_row import LevelTest, LoadLimit, ServingRow, ServingTable
+from irbench.features.tune.decision import TuneDecision
 from irbench.features.tune.launch_costs import LaunchCosts
 from irbench.features.tune.options import TuneOptions
 from irbench.features.tune.report import Gain, HeldRate, ReferenceKind, ReservationReason
@@ -29,6 +30,13 @@ from irbench.spec.serving import ServiceLevel
 
 DEFAULTS: Mapping[str, ReferenceKind] = {"default": "default"}
 REFERENCES: Mapping[str, ReferenceKind] = {"openvino": "default"}
+RANKS: Mapping[ReferenceKind | None, int] = {"default": 0, "hint": 1}
+
+
+def by_rates(
+    held: Mapping[str, HeldRate], references: Mapping[str, ReferenceKind], doubts: Sequence[ReservationReason] = ()
+) -> TuneDecision:
+    return decide_by_rates(held, references, {row: (RANKS.get(references.get(row), 2),) for row in held}, doubts)
 
 
 def held(per_s: float | None, passes: float | None, fails: float | None) -> HeldRate:
@@ -37,7 +45,7 @@ def held(per_s: float | None, passes: float | None, fails: float | None) -> Held
 
 def test_a_setting_that_passes_where_every_reference_fails_is_confirmed() -> None:
     rates = {"found": held(41, 40, 43), "default": held(20, 19, 21), "hint": held(None, None, 5)}
-    decision = decide_by_rates(rates, {"default": "default", "hint": "hint"})
+    decision = by_rates(rates, {"default": "default", "hint": "hint"})
     assert (decision.conclusion, decision.row, decision.is_confirmed) == ("better", "found", True)
 
 
@@ -53,7 +61,7 @@ def test_a_setting_that_passes_where_every_reference_fails_is_confirmed() -> Non
 def test_where_rates_overlap_the_setting_is_recommended_if_it_seems_to_be_ahead(
     default: HeldRate, recommended: str, reason: str
 ) -> None:
-    decision = decide_by_rates({"found": held(41, 40, 43), "default": default}, DEFAULTS)
+    decision = by_rates({"found": held(41, 40, 43), "default": default}, DEFAULTS)
     assert (decision.conclusion, decision.row, decision.is_confirmed) == ("undecided", recommended, False)
     assert [(each.reason, each.row) for each in decision.reservations] == [(reason, "default")]
 
@@ -66,8 +74,8 @@ def test_what_speaks_against_every_difference_leaves_the_best_unconfirmed(
     doubt: ReservationReason, conclusion: str, references: Mapping[str, ReferenceKind]
 ) -> None:
     rates = {"found": held(41, 40, 43), "default": held(20, 19, 21)}
-    assert decide_by_rates(rates, references).is_confirmed
-    decision = decide_by_rates(rates, references, (doubt,))
+    assert by_rates(rates, references).is_confirmed
+    decision = by_rates(rates, references, (doubt,))
     assert (decision.row, decision.is_confirmed) == ("found", False)
     assert [(each.reason, each.row) for each in decision.reservations] == [(doubt, "default")]
     if references == DEFAULTS:
@@ -90,22 +98,31 @@ def test_the_chance_of_a_wrong_claim_is_divided_by_all_rates_of_all_rows() -> No
 
 def test_a_reference_that_holds_the_highest_rate_is_recommended() -> None:
     rates = {"found": held(30, 29, 31), "default": held(41, 40, 43)}
-    decision = decide_by_rates(rates, DEFAULTS)
+    decision = by_rates(rates, DEFAULTS)
     assert (decision.conclusion, decision.row, decision.is_confirmed) == ("reference", "default", True)
-    near = decide_by_rates({**rates, "found": held(40, 38, 42)}, DEFAULTS)
+    near = by_rates({**rates, "found": held(40, 38, 42)}, DEFAULTS)
     assert (near.conclusion, near.row, near.is_confirmed) == ("reference", "default", False)
+
+
+def test_of_rates_that_a_search_does_not_tell_apart_the_simplest_setting_is_recommended() -> None:
+    rates = {"found": held(42, 41, 43), "hint": held(41, 40, 43), "default": held(40, 39, 42)}
+    kinds: Mapping[str, ReferenceKind] = {"hint": "hint", "default": "default"}
+    decision = by_rates(rates, kinds)
+    assert (decision.row, decision.leader, decision.conclusion) == ("default", "found", "undecided")
+    assert by_rates({**rates, "found": held(20, 19, 21)}, kinds).row == "default"
+    assert by_rates({**rates, "default": held(20, 19, 21)}, kinds).row == "hint"
 
 
 def test_of_equal_rates_the_reference_is_recommended() -> None:
     same = held(41, 40, 43)
-    assert decide_by_rates({"found": same, "default": same}, DEFAULTS).row == "default"
+    assert by_rates({"found": same, "default": same}, DEFAULTS).row == "default"
 
 
 def test_without_a_reference_the_best_is_unopposed_and_without_a_rate_there_is_nothing() -> None:
-    decision = decide_by_rates({"found": held(41, 40, 43), "other": held(20, 19, 22)}, {})
+    decision = by_rates({"found": held(41, 40, 43), "other": held(20, 19, 22)}, {})
     assert (decision.conclusion, decision.row, decision.is_confirmed) == ("unopposed", "found", True)
-    assert decide_by_rates({"found": held(None, None, 3)}, {"found": "default"}).conclusion == "nothing"
-    assert decide_by_rates({}, {}).row is None
+    assert by_rates({"found": held(None, None, 3)}, {"found": "default"}).conclusion == "nothing"
+    assert by_rates({}, {}).row is None
 
 
 def test_a_gain_reaches_from_the_rate_that_passes_over_the_one_that_fails() -> None:
@@ -136,7 +153,7 @@ def test_a_rate_that_passes_is_held_also_where_a_lower_one_looks_broken_by_chanc
 
 
 def budget_of(shown: ServingTable, found: HeldRate, default: HeldRate, *doubts: ReservationReason) -> float | None:
-    return deciding_budget_s(shown, decide_by_rates({"ort": found, "openvino": default}, REFERENCES, doubts), 60.0)
+    return deciding_budget_s(shown, by_rates({"ort": found, "openvino": default}, REFERENCES, doubts), 60.0)
 
 
 def test_more_time_is_named_where_it_may_tell_rates_apart() -> None:

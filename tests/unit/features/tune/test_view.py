@@ -176,6 +176,108 @@ SERVED = replace(
 )
 
 
+X4 = TunedSetting("x4", "openvino x4", "openvino", 1, 1, 4, 1, "fp32")
+HINT = TunedSetting("hint", "openvino x2 PERFORMANCE_HINT=THROUGHPUT", "openvino", 1, None, 2, 1, "fp32")
+AS_GOOD = replace(
+    REPORT,
+    conclusion="undecided",
+    setting=DEFAULT,
+    leader=X4,
+    preferred_by="latency",
+    alternatives=(
+        Alternative(HINT, "hint", Gain(1.027, low=0.97, high=1.09, is_preview=False)),
+        Alternative(DEFAULT, "default", Gain(1.063, low=0.98, high=1.14, is_preview=False)),
+    ),
+    reservations=(Reservation("interval-includes-1", "default"),),
+    deciding_budget_s=720.0,
+    figures={"x4": RowFigures(129.0, 30.5), "hint": RowFigures(132.0, 29.7), "default": RowFigures(33.0, 28.7)},
+)
+OTHER = replace(X4, row="other", label="openvino 2x1", streams=1, instances=2)
+
+
+def reason(report: TuningReport) -> str:
+    return list(recommendation_texts(report))[1]
+
+
+def test_a_default_that_is_as_good_names_the_best_with_its_interval_and_what_it_costs():
+    assert reason(AS_GOOD) == (
+        "No setting is significantly better than the default of openvino: openvino x4 had 6.3 % more FPS"
+        " [-2.0 %, 14.0 %], and its latency is 3.9 times as long (129 ms p50, not 33.0 ms)."
+    )
+    gain = Gain(3.3, low=0.9, high=12.0, is_preview=False)
+    far = replace(AS_GOOD, alternatives=tuple(replace(other, gain=gain) for other in AS_GOOD.alternatives))
+    assert "openvino x4 had 3.30x the FPS [0.90, 12.00], and its latency" in reason(far)
+    by_simplicity = replace(AS_GOOD, preferred_by="simplicity")
+    assert reason(by_simplicity).endswith("more FPS [-2.0 %, 14.0 %], and the default is simpler.")
+    near = replace(AS_GOOD.figures["x4"], latency_ms=36.0)
+    assert "9.1 % longer (36.0 ms p50, not 33.0 ms)" in reason(
+        replace(AS_GOOD, figures={**AS_GOOD.figures, "x4": near})
+    )
+
+
+def test_an_end_next_to_nothing_is_no_zero():
+    close = Gain(1.063, low=0.9996, high=1.14, is_preview=False)
+    assert "[-0.04 %, 14.0 %]" in reason(replace(AS_GOOD, alternatives=(Alternative(DEFAULT, "default", close),)))
+
+
+def test_what_is_less_is_less_time():
+    assert "took 5.9 % less time [-2.0 %, 12.3 %]" in reason(replace(AS_GOOD, objective="latency"))
+    assert "5.9 % less processor time per sample [-2.0 %" in reason(replace(AS_GOOD, objective="cost"))
+
+
+def test_of_too_few_launches_the_brackets_are_a_range():
+    few = Gain(1.063, is_preview=True, range_low=0.98, range_high=1.14)
+    one = Gain(1.063, is_preview=True)
+    for gain, text in ((few, "6.3 % more FPS [-2.0 %, 14.0 %] range"), (one, "6.3 % more FPS, and")):
+        report = replace(AS_GOOD, conclusion="preview", alternatives=(Alternative(DEFAULT, "default", gain),))
+        assert text in reason(report)
+        assert "too few launches" in reason(report)
+
+
+FOUND_OTHER = replace(
+    AS_GOOD,
+    conclusion="better",
+    setting=OTHER,
+    alternatives=(
+        Alternative(OTHER, None, Gain(1.02, low=0.98, high=1.06, is_preview=False)),
+        Alternative(
+            DEFAULT,
+            "default",
+            Gain(1.4, low=1.3, high=1.5, is_preview=False),
+            recommended_gain=Gain(1.37, low=1.27, high=1.47, is_preview=False),
+        ),
+    ),
+    figures={**AS_GOOD.figures, "other": RowFigures(64.0, 30.0)},
+    is_confirmed=True,
+    reservations=(),
+    deciding_budget_s=None,
+)
+
+
+def test_a_setting_that_is_as_good_as_the_best_says_what_it_gains_itself():
+    assert reason(FOUND_OTHER) == (
+        "It is 1.37x [1.27, 1.47] the default of openvino. No setting is significantly better: openvino x4 had 2.0 %"
+        " more FPS [-2.0 %, 6.0 %], and its latency is 2.0 times as long (129 ms p50, not 64.0 ms)."
+    )
+
+
+def test_a_setting_that_leads_by_nothing_says_that_its_latency_is_lower():
+    lower = replace(AS_GOOD, setting=X4, preferred_by=None, figures={**AS_GOOD.figures, "x4": RowFigures(20.0, 30.5)})
+    assert reason(lower) == (
+        "It is 1.03x [0.97, 1.09] the vendor's hint of openvino and 1.06x [0.98, 1.14] the default of openvino."
+        " Its latency is 20.0 ms p50, not 132 ms with the vendor's hint of openvino and 33.0 ms with the default of"
+        " openvino."
+    )
+
+
+def test_a_default_that_leads_is_called_that_in_the_table():
+    leads = replace(AS_GOOD, conclusion="reference", leader=DEFAULT, leader_kind="default", preferred_by=None)
+    leads = replace(leads, alternatives=(Alternative(X4, None, AS_GOOD.alternatives[0].gain),))
+    assert reason(leads) == "No setting is significantly better than the default of openvino."
+    (line,) = (line for line in shown(leads, 120).splitlines() if "recommended" in line.lower() and "native" in line)
+    assert "the default, recommended" in line
+
+
 def test_reports_read_as_in_the_golden_file():
     reports = {
         "rates of requests": SERVED,
@@ -193,6 +295,8 @@ def test_reports_read_as_in_the_golden_file():
             SERVED, conclusion="nothing", setting=None, leader=None, alternatives=(), command=(), code=""
         ),
         "confirmed": replace(REPORT, is_confirmed=True),
+        "a default that is as good as the best": AS_GOOD,
+        "a setting that is as good as the best": FOUND_OTHER,
         "on a busy machine": PRELIMINARY,
         "undecided, after few settings": UNDECIDED,
         "after a single launch": PREVIEW,
