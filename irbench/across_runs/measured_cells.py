@@ -28,7 +28,7 @@ from irbench.stats.figures import (
     sustained_by_launch,
     tail_percentiles_ms,
 )
-from irbench.stats.observed import Observed
+from irbench.stats.observed import Observed, records_that_count
 from irbench.stats.rederive import observed_launches, planned_timing
 from irbench.stats.run_modes.generation import first_token_ms, token_ms
 
@@ -46,6 +46,11 @@ class CellSamples:
     def rounds(self) -> Rounds:
         """Its rounds that count, each with its launch."""
         return rounds_that_count(self.records, self.launches, self.row.id)
+
+    @property
+    def counted(self) -> Sequence[LaunchRecord]:
+        """The launches that are not left out for it."""
+        return records_that_count(self.records, self.launches, self.row.id)
 
     @property
     def measured(self) -> tuple[CellLaunch, ...]:
@@ -111,7 +116,11 @@ def _p90_ms(samples: CellSamples) -> Sequence[float]:
 
 
 def _p99_ms(samples: CellSamples) -> Sequence[float]:
-    return tail_percentiles_ms([launch.tail_ns for launch in samples.measured], 99, samples.timing)
+    return tail_percentiles_ms(
+        [cell.tail_ns for record in samples.counted for cell in record.cells if cell.cell == samples.row.id],
+        99,
+        samples.timing,
+    )
 
 
 def _fps(samples: CellSamples) -> Sequence[float]:
@@ -119,11 +128,11 @@ def _fps(samples: CellSamples) -> Sequence[float]:
 
 
 def _sustained(samples: CellSamples) -> Sequence[float]:
-    return list(sustained_by_launch(samples.records, samples.row.id, samples.row.batch).values())
+    return list(sustained_by_launch(samples.counted, samples.row.id, samples.row.batch).values())
 
 
 def _energy_joules(samples: CellSamples) -> Sequence[float]:
-    return [use.joules for use in energy_by_launch(samples.records, samples.row.id).values()]
+    return [use.joules for use in energy_by_launch(samples.counted, samples.row.id).values()]
 
 
 def _of_tokens(figure: Callable[[Rounds], float]) -> Callable[[CellSamples], Sequence[float]]:
@@ -150,7 +159,7 @@ def _tokens_per_s(samples: CellSamples) -> Sequence[float]:
 
 
 def _new_shape_ms(samples: CellSamples) -> Sequence[float]:
-    return list(new_shape_by_launch(samples.records, samples.row.id).values())
+    return list(new_shape_by_launch(samples.counted, samples.row.id).values())
 
 
 def _peak_memory_bytes(samples: CellSamples) -> Sequence[float]:

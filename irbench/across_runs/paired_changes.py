@@ -52,13 +52,13 @@ def change_in_pairs(figure: ComparedFigure, base: CellSamples, new: CellSamples,
 
 
 def _in_common(figure: ComparedFigure, own: CellSamples, base: CellSamples, new: CellSamples) -> Sequence[float]:
-    """Return the figure of a row in each launch that measured both."""
-    both = {base.row.id, new.row.id}
-    places = [place for place, record in enumerate(own.records) if both <= {cell.cell for cell in record.cells}]
+    """Return the figure of a row in each launch that counts for both."""
+    both = (base.row.id, new.row.id)
+    places = [place for place, launch in enumerate(own.launches) if launch.counts_for(*both)]
     return figure.in_pairs(
         replace(
             own,
             records=[own.records[place] for place in places],
-            launches=[own.launches[place] for place in places],
+            launches=[replace(own.launches[place], left_out=frozenset()) for place in places],
         )
     )

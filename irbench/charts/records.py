@@ -264,11 +264,11 @@ def samples(
     for record in launches:
         if record.group != number:
             continue
-        sorted_blocks = blocks_in_table(record, document.groups[number], timing)
         for launch in record.cells:
             row = by_cell.get(launch.cell)
             if row is None:
                 continue
+            sorted_blocks = blocks_in_table(record, document.groups[number], timing, launch.cell)
             taken = _latencies(launch, sorted_blocks.counted)
             if taken.size:
                 counted[launch.cell].append(taken)

@@ -187,10 +187,10 @@ class GroupResult(MeasuredTable):
     blocks_disturbed: int | None = None
     """How many blocks something outside disturbed, excluded or not; null in older documents."""
     launches_counted: int | None = None
-    """How many launches have blocks that count; null in older documents."""
-    launches_left_out: tuple[int, ...] = ()
-    """Numbers of the launches that count for no figure but memory and phases, from 0: they were disturbed, and enough
-    others were not."""
+    """How many launches have blocks that count; null in older documents, and without what left launches out there."""
+    launches_left_out: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    """By row, the numbers of launches that count for none of its figures but memory and phases, from 0: they were
+    disturbed, and enough others were not. A comparison with a row that has too few others counts them."""
     blocks_range: tuple[int, int] | None = None
     """Blocks that count in the launch with the fewest and in that with the most; null in older documents."""
     condition: Condition | None = None

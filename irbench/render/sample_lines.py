@@ -95,8 +95,8 @@ def _samples_of(document: RunDocument, launches: Iterable[LaunchRecord]) -> Iter
         table = document.groups[record.group]
         names = row_names(table.cells)
         facts_of = {row.id: (document.run_id, record.group, row.model or table.model, row.batch) for row in table.cells}
-        blocks = blocks_in_table(record, table, timing)
         for cell in record.cells:
+            blocks = blocks_in_table(record, table, timing, cell.cell)
             whose = (names.get(cell.cell, cell.cell), cell.cell, record.launch)
             samples = (*_rounds(cell, blocks), *_tail(cell), *_paced(cell))
             yield from (SampleLine(*facts_of[cell.cell], *whose, *facts) for facts in samples)

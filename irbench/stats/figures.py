@@ -41,7 +41,7 @@ def rounds_that_count(
         (cell_launch, round_)
         for record, observed in zip(records, launches, strict=True)
         for cell_launch in record.cells
-        if cell_launch.cell == cell
+        if cell_launch.cell == cell and (all_blocks or cell not in observed.left_out)
         for round_ in cell_launch.rounds
         if round_.block in (observed.blocks if all_blocks else observed.counted)
     )

@@ -48,7 +48,9 @@ def scatter_of(launches: Sequence[Observed], cell: str, other: str) -> Scatter |
     variances: list[float] = []
     counts: list[int] = []
     for launch in launches:
-        own, others = launch.log_ns.get(cell, {}), launch.log_ns.get(other, {})
+        if not launch.counts_for(cell, other):
+            continue
+        own, others = launch.log_ns[cell], launch.log_ns[other]
         ratios = [own[block] - others[block] for block in launch.counted if block in own and block in others]
         if len(ratios) > 1:
             estimates.append(statistics.fmean(ratios))

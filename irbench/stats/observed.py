@@ -118,10 +118,17 @@ class Observed(Blocks):
     Attributes:
         log_ns: Natural logarithm of what is compared, in nanoseconds, by cell id, then by block.
         reduction: How blocks become a figure of the launch, and which launches and blocks count.
+        left_out: Cells with enough other launches, where this one was disturbed: it counts neither for one of them nor
+            for a pair of them, and for a pair with another cell it does.
     """
 
     log_ns: Mapping[str, Mapping[int, float]]
     reduction: Reduction = field(default="undisturbed", kw_only=True)
+    left_out: frozenset[str] = field(default=frozenset(), kw_only=True)
+
+    def counts_for(self, *cells: str) -> bool:
+        """Whether the launch measured these cells, and counts for what is said of them together."""
+        return self.log_ns.keys() >= set(cells) and not self.left_out.issuperset(cells)
 
 
 def observe(
@@ -145,12 +152,9 @@ def _reduced(
     group: Group, records: Sequence[LaunchRecord], timing: Timing, reduction: Reduction
 ) -> tuple[Observed, ...]:
     sorted_blocks = [sort_blocks(record, timing) for record in records]
+    left_out = [frozenset[str]()] * len(records)
     if reduction == "undisturbed":
         left_out = _left_out(records, sorted_blocks, timing)
-        sorted_blocks = [
-            replace(blocks, counted=frozenset()) if out else blocks
-            for blocks, out in zip(sorted_blocks, left_out, strict=True)
-        ]
     elif reduction == "as-loaded":
         sorted_blocks = [replace(blocks, counted=blocks.blocks) for blocks in sorted_blocks]
     batches = {cell.id: cell.load.batch for cell in group.cells}
@@ -160,13 +164,15 @@ def _reduced(
         return math.log(cost_ns(cell, round_, batches.get(cell.cell, 1)))
 
     return tuple(
-        _observe_one(record, blocks, log_cost, reduction) for record, blocks in zip(records, sorted_blocks, strict=True)
+        _observe_one(record, blocks, log_cost, reduction, cells)
+        for record, blocks, cells in zip(records, sorted_blocks, left_out, strict=True)
     )
 
 
-def records_that_count(records: Sequence[LaunchRecord], launches: Sequence[Observed]) -> list[LaunchRecord]:
-    """Return the records of the launches that are not left out."""
-    return [record for record, own in zip(records, launches, strict=True) if own.counted or not own.blocks]
+def records_that_count(records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str) -> list[LaunchRecord]:
+    """Return the records of the launches that are not left out for a cell."""
+    pairs = zip(records, launches, strict=True)
+    return [record for record, own in pairs if (own.counted or not own.blocks) and cell not in own.left_out]
 
 
 def mostly_disturbed(launches: Sequence[Blocks]) -> bool:
@@ -197,25 +203,22 @@ def _reduction(records: Sequence[LaunchRecord], sorted_blocks: Sequence[Blocks],
     return "as-loaded" if _knows_whose_turn(records) else "disturbed"
 
 
-def _left_out(records: Sequence[LaunchRecord], sorted_blocks: Sequence[Blocks], timing: Timing) -> list[bool]:
-    """Return which launches are left out: disturbed ones, once all of their cells have enough others for an interval.
-
-    Cells that failed at some time wait for no further launch.
-    """
-    if _disturbed_share(sorted_blocks) <= timing.left_out_above:
-        return [False] * len(records)
-    enough = _often_undisturbed(records, sorted_blocks, timing)
-    enough |= {failed for record in records for failed in record.failures}
+def _left_out(records: Sequence[LaunchRecord], sorted_blocks: Sequence[Blocks], timing: Timing) -> list[frozenset[str]]:
+    """Return for which cells each launch is left out: a disturbed one for those with enough others for an interval."""
+    above = _disturbed_share(sorted_blocks) > timing.left_out_above
+    enough = _often_undisturbed(records, sorted_blocks, timing) if above else frozenset[str]()
     return [
-        blocks.is_disturbed and {cell.cell for cell in record.cells} <= enough
+        enough & {cell.cell for cell in record.cells} if blocks.is_disturbed else frozenset[str]()
         for record, blocks in zip(records, sorted_blocks, strict=True)
     ]
 
 
-def _often_undisturbed(records: Sequence[LaunchRecord], sorted_blocks: Sequence[Blocks], timing: Timing) -> set[str]:
+def _often_undisturbed(
+    records: Sequence[LaunchRecord], sorted_blocks: Sequence[Blocks], timing: Timing
+) -> frozenset[str]:
     """Return the cells with as many launches that were not disturbed as an interval needs."""
     undisturbed = [record for record, own in zip(records, sorted_blocks, strict=True) if not own.is_disturbed]
-    return {cell for cell, count in _launch_counts(undisturbed).items() if count >= timing.min_launches}
+    return frozenset(cell for cell, count in _launch_counts(undisturbed).items() if count >= timing.min_launches)
 
 
 def _launch_counts(records: Sequence[LaunchRecord]) -> Counter[str]:
@@ -265,7 +268,9 @@ def log_ratio_of_launch(observed: Observed, cell: str, other: str) -> float | No
 
     It is the Hodges-Lehmann estimate over blocks; as loaded, the difference of the logarithms of two means.
     """
-    own, others = observed.log_ns.get(cell, {}), observed.log_ns.get(other, {})
+    if not observed.counts_for(cell, other):
+        return None
+    own, others = observed.log_ns[cell], observed.log_ns[other]
     common = sorted(own.keys() & others.keys() & observed.counted)
     if not common:
         return None
@@ -276,7 +281,9 @@ def log_ratio_of_launch(observed: Observed, cell: str, other: str) -> float | No
 
 def log_level(observed: Observed, cell: str) -> float | None:
     """Return what a launch says of a cell's own ln(ns), as its ratios; ``None`` where it did not measure."""
-    own = observed.log_ns.get(cell, {})
+    if not observed.counts_for(cell):
+        return None
+    own = observed.log_ns[cell]
     counted = [own[block] for block in sorted(own.keys() & observed.counted)]
     if not counted:
         return None
@@ -308,17 +315,24 @@ def clean_blocks(
 
 
 def _observe_one(
-    record: LaunchRecord, blocks: Blocks, log_cost: Callable[[CellLaunch, Round], float], reduction: Reduction
+    record: LaunchRecord,
+    blocks: Blocks,
+    log_cost: Callable[[CellLaunch, Round], float],
+    reduction: Reduction,
+    left_out: frozenset[str],
 ) -> Observed:
     # a launch of which nothing counts measured no cell, and another one is wanted for it
-    cells = record.cells if blocks.counted or not blocks.blocks else ()
+    is_left_out = bool(left_out) and left_out.issuperset(cell.cell for cell in record.cells)
+    counted = frozenset[int]() if is_left_out else blocks.counted
+    cells = record.cells if counted or not blocks.blocks else ()
     return Observed(
         blocks=blocks.blocks,
         dirty=blocks.dirty,
-        counted=blocks.counted,
+        counted=counted,
         log_ns={
             cell.cell: {round_.block: log_cost(cell, round_) for round_ in cell.rounds if round_.block in blocks.blocks}
             for cell in cells
         },
         reduction=reduction,
+        left_out=left_out,
     )

@@ -125,10 +125,18 @@ def _require_possible(timing: Timing) -> None:
         raise ValueError(f"limits of {numbers}")
 
 
-def blocks_in_table(record: LaunchRecord, table: GroupResult, timing: Timing) -> Blocks:
-    """Return which blocks of a launch were disturbed, and which the figures of its stored table are derived from."""
+def blocks_in_table(record: LaunchRecord, table: GroupResult, timing: Timing, row: str | None = None) -> Blocks:
+    """Return which blocks of a launch were disturbed, and which the figures of its stored table are derived from.
+
+    Args:
+        record: The launch.
+        table: The table.
+        timing: Says which blocks are dirty, and how many clean ones are enough.
+        row: The id of the row whose figures are meant; ``None`` for those of any row of the launch.
+    """
     blocks = sort_blocks(record, timing)
-    if record.launch in table.launches_left_out:
+    rows = [cell.cell for cell in record.cells] if row is None else [row]
+    if rows and all(record.launch in table.launches_left_out.get(own, ()) for own in rows):
         return replace(blocks, counted=frozenset())
     return replace(blocks, counted=blocks.blocks) if table.blocks_excluded == 0 else blocks
 

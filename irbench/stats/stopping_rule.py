@@ -89,7 +89,7 @@ def launch_counts(launches: Sequence[Observed], eligibility: Eligibility) -> dic
     """Return in how many launches each healthy cell can be compared: with the baseline, where it ever is."""
     link = eligibility.link
     return {
-        cell: sum(cell in launch.log_ns and (link is None or link in launch.log_ns) for launch in launches)
+        cell: sum(launch.counts_for(cell, *([] if link is None else [link])) for launch in launches)
         for cell in eligibility.healthy
     }
 

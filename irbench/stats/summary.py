@@ -107,6 +107,16 @@ def summarise(
     return replace(table, warnings=(*remarks, *table.warnings), verified_against=common)
 
 
+def _left_out(state: TableState) -> dict[str, tuple[int, ...]]:
+    """Return the numbers of the launches that are left out for each cell, by its id; without cells that have none."""
+    numbers: dict[str, list[int]] = {}
+    for record, launch in zip(state.records, state.launches, strict=True):
+        for cell in record.cells:
+            if cell.cell in launch.left_out:
+                numbers.setdefault(cell.cell, []).append(record.launch)
+    return {cell: tuple(launches) for cell, launches in numbers.items()}
+
+
 def _table(state: TableState, finding: LeadEstimate) -> GroupResult:
     group, launches, timing = state.group, state.launches, state.timing
     warnings, notes = find_warnings(state), find_notes(state)
@@ -122,11 +132,7 @@ def _table(state: TableState, finding: LeadEstimate) -> GroupResult:
         launches=count,
         blocks_per_launch=statistics.median_low(blocks) if blocks else 0,
         launches_counted=len(blocks),
-        launches_left_out=tuple(
-            record.launch
-            for record, launch in zip(state.records, launches, strict=True)
-            if launch.blocks and not launch.counted
-        ),
+        launches_left_out=_left_out(state),
         blocks_range=(min(blocks), max(blocks)) if blocks else None,
         blocks_excluded=sum(len(launch.blocks - launch.counted) for launch in launches),
         blocks_measured=sum(len(launch.blocks) for launch in launches),
@@ -222,7 +228,7 @@ def _with_figures(
     if first is None or not rounds:
         return row
     everything = rounds_that_count(records, launches, cell.id, all_blocks=True)
-    counted = records_that_count(records, launches)
+    counted = records_that_count(records, launches, cell.id)
     sustained = list(sustained_by_launch(counted, cell.id, cell.load.batch).values())
     new_shape = list(new_shape_by_launch(counted, cell.id).values())
     paced = list(paced_runs(counted, cell.id).values())

@@ -271,4 +271,4 @@ def _frames(state: TableState, cell: str) -> Mapping[int, float]:
 
 
 def _alone(state: TableState, cell: str) -> Mapping[int, float]:
-    return sustained_by_launch(state.counted_records, cell, state.rows[cell].batch)
+    return sustained_by_launch(state.counted_records(cell), cell, state.rows[cell].batch)

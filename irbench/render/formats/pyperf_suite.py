@@ -76,9 +76,9 @@ def _runs_of_rows(run: ExportedRun) -> dict[tuple[int, str], list[PyperfRun]]:
     timing = planned_timing(document.plan)
     for record in read_launches(run.folder, document):
         table = document.groups[record.group]
-        blocks = blocks_in_table(record, table, timing)
         sync = {row.id for row in table.cells if row.mode == "sync"}
         for cell in record.cells:
+            blocks = blocks_in_table(record, table, timing, cell.cell)
             value_s = partial(_value_s, cell, by_completion=cell.cell not in sync)
             values_s = [value_s(round_) for round_ in cell.rounds if round_.block in blocks.counted]
             burn_in = [round_ for round_ in cell.rounds if round_.block not in blocks.blocks]

@@ -88,7 +88,7 @@ def _knows_when(warm_ups: list[WarmUp]) -> bool:
 def _alone_unlike_rounds(state: TableState) -> Iterator[Warn]:
     rows: list[AloneRow] = []
     for cell in state.eligibility.compared:
-        alone = sustained_by_launch(state.counted_records, cell, 1)
+        alone = sustained_by_launch(state.counted_records(cell), cell, 1)
         ratio = log_ratio_by_launch(alone, frames_by_launch(state.records, state.launches, cell, 1), state)
         if ratio is None or ratio.confidence is None:
             continue
@@ -138,7 +138,8 @@ def _usual_roughness(count: int) -> tuple[int, ...]:
 
 def trend_of_launch(observed: Observed, cell: str) -> float | None:
     """Return the log of how much slower a cell's later half of blocks was than its earlier; ``None`` below four."""
-    logs = [value for block, value in sorted(observed.log_ns.get(cell, {}).items()) if block in observed.counted]
+    own = observed.log_ns[cell] if observed.counts_for(cell) else {}
+    logs = [value for block, value in sorted(own.items()) if block in observed.counted]
     half = len(logs) // 2
     return None if half < 2 else statistics.median(logs[-half:]) - statistics.median(logs[:half])
 
@@ -309,11 +310,11 @@ def _launches_dominate(state: TableState, leader: str) -> bool:
 def _excluded_blocks_matter(state: TableState) -> Iterator[Warn]:
     """Yield a warning of the speedups that all blocks would change.
 
-    Where whole launches are left out, intervals over all blocks are wider, which is why they are left out: there it
-    counts that the value moves, or that another row would be the faster one.
+    Where launches are left out, intervals over all blocks are wider, which is why they are left out. A wider interval
+    alone is no reason for a warning there, but a value that moves is, and so is a reversed order.
     """
     rows: list[ExcludedBlocksRow] = []
-    are_left_out = len(state.counted_records) < len(state.records)
+    are_left_out = any(launch.left_out for launch in state.launches)
     for cell in state.rivals:
         speedup = state.rows[cell].speedup
         if speedup is None:
@@ -340,7 +341,7 @@ def _sustained_differs(state: TableState) -> Iterator[Warn]:
         return  # something else was asked for
 
     def sustained(cell: str) -> Mapping[int, float]:
-        return sustained_by_launch(state.counted_records, cell, state.rows[cell].batch)
+        return sustained_by_launch(state.counted_records(cell), cell, state.rows[cell].batch)
 
     rows = _contradicting(state, sustained, _SUSTAINED_MOVES)
     if rows:
@@ -350,7 +351,7 @@ def _sustained_differs(state: TableState) -> Iterator[Warn]:
 def _paced_differs(state: TableState) -> Iterator[Warn]:
     if state.group.objective != "latency":
         return  # there speedups are ratios of something that a pace says nothing of
-    rows = _contradicting(state, lambda cell: paced_rate_by_launch(state.records, cell), _PACED_MOVES)
+    rows = _contradicting(state, lambda cell: paced_rate_by_launch(state.counted_records(cell), cell), _PACED_MOVES)
     pairs = reversed_pairs(state)
     if rows or pairs:
         yield PacedDiffers(rows=rows, reversed=pairs, pace_ms=1e3 * state.timing.pace)

@@ -83,7 +83,7 @@ def _clocks(cell: Cell, records: Sequence[LaunchRecord], launches: Sequence[Obse
         round_.gpu
         for record, seen in zip(records, launches, strict=True)
         for own in record.cells
-        if own.cell == cell.id
+        if own.cell == cell.id and cell.id not in seen.left_out
         for round_ in own.rounds
         if round_.block in seen.counted and round_.gpu is not None
     ]
@@ -311,7 +311,8 @@ def _lowered_ir_versions(state: TableState) -> Iterator[Note]:
 
 def _tails(state: TableState) -> Iterator[Note]:
     for cell in state.eligibility.healthy:
-        tails = [launch.tail_ns for launch in state.launches_of(cell)]
+        counted = state.counted_records(cell)
+        tails = [own.tail_ns for record in counted for own in record.cells if own.cell == cell]
         p99 = tail_percentiles_ms(tails, 99, state.timing)
         if p99:
             yield TailRange(cell=cell, low_ms=min(p99), high_ms=max(p99))

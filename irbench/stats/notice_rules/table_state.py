@@ -40,10 +40,9 @@ class TableState:
         """The launches, reduced so that every block counts, disturbed ones included."""
         return self.launches if is_as_loaded(self.launches) else self.otherwise
 
-    @property
-    def counted_records(self) -> list[LaunchRecord]:
-        """The records of the launches that are not left out."""
-        return records_that_count(self.records, self.launches)
+    def counted_records(self, cell: str) -> list[LaunchRecord]:
+        """Return the records of the launches that are not left out for a cell."""
+        return records_that_count(self.records, self.launches, cell)
 
     @property
     def blocks(self) -> tuple[BlockEvidence, ...]:
@@ -60,7 +59,7 @@ class TableState:
         """Launches of the cell with the fewest, among those that are compared or were to be."""
         waiting = (cell for cell, state in self.eligibility.states.items() if state == "not-measured")
         cells = (*self.eligibility.compared, *waiting)
-        counted = (sum(cell in launch.log_ns for launch in self.launches) for cell in cells)
+        counted = (sum(launch.counts_for(cell) for launch in self.launches) for cell in cells)
         return min(counted, default=len(self.records))
 
     def launches_of(self, cell: str) -> Iterator[CellLaunch]:

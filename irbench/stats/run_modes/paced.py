@@ -92,7 +92,7 @@ def late_mark(records: Sequence[LaunchRecord], cell: str) -> Iterator[Mark]:
 
 def reversed_pairs(state: TableState) -> tuple[ReversedPair, ...]:
     """Return the pairs of which one is surely faster back to back, and the other at the pace."""
-    rates = {cell: paced_rate_by_launch(state.records, cell) for cell in state.eligibility.compared}
+    rates = {cell: paced_rate_by_launch(state.counted_records(cell), cell) for cell in state.eligibility.compared}
     pairs = (_reversed(state, fast, slow, rates) for fast, slow in permutations(state.eligibility.compared, 2))
     return tuple(pair for pair in pairs if pair is not None)
 

@@ -4,11 +4,13 @@ import pytest
 from launches import BLOCK_NS, MS, block, evidence, group, launch, measured, synchronous
 from summaries import table
 
-from irbench.core.record import Failure, GpuLimit, GpuReading, LaunchRecord, Round
+from irbench.core.record import GpuLimit, GpuReading, LaunchRecord, Round
 from irbench.spec import Cell, Load, Timing
 from irbench.stats.blocks import dirty_blocks, processors_in_use
-from irbench.stats.observed import clean_blocks, observe
+from irbench.stats.figures import rounds_that_count
+from irbench.stats.observed import clean_blocks, log_level, log_ratio_of_launch, observe, records_that_count
 from irbench.stats.rederive import blocks_in_table
+from irbench.stats.speedups import launch_ratios
 
 
 def rounds_waiting(*shares: float) -> list[Round]:
@@ -118,19 +120,27 @@ def test_no_launch_is_left_out_up_to_a_share_of_disturbed_blocks():
     assert [len(own.counted) for own in observe(group("a"), records, timing)] == [8] * 5
 
 
-def test_no_launch_is_left_out_while_one_of_its_cells_has_too_few_others():
-    rare = throttled(0, dirty=5)
-    both = replace(rare, cells=(*rare.cells, replace(rare.cells[0], cell="b")))
-    records = [both, *(throttled(number, dirty=0) for number in range(1, 5))]
-    assert [len(own.counted) for own in observe(group("a", "b"), records, Timing(burn_in_blocks=0))] == [8] * 5
+def with_cells(record: LaunchRecord, *names: str) -> LaunchRecord:
+    return replace(record, cells=tuple(replace(record.cells[0], cell=name) for name in names))
 
 
-def test_a_cell_that_failed_keeps_no_launch_from_being_left_out():
-    rare = throttled(0, dirty=5)
-    both = replace(rare, cells=(*rare.cells, replace(rare.cells[0], cell="b")))
-    failed = replace(throttled(1, dirty=0), failures={"b": Failure("measure", "it crashed")})
-    records = [both, failed, *(throttled(number, dirty=0) for number in range(2, 5))]
-    assert [len(own.counted) for own in observe(group("a", "b"), records, Timing(burn_in_blocks=0))] == [0, 8, 8, 8, 8]
+def test_a_launch_is_left_out_for_the_cells_with_enough_others_and_counts_for_one_that_has_too_few():
+    """``far`` ran three more times, and ``a`` and ``b`` four: it is their launch that one burst must not spoil."""
+    records = [with_cells(throttled(number, dirty=5 * (number == 0)), "a", "b", "far") for number in range(4)]
+    records.append(with_cells(throttled(4, dirty=0), "a", "b"))
+    first, *others = observe(group("a", "b", "far"), records, Timing(burn_in_blocks=0))
+    assert (first.left_out, len(first.counted)) == ({"a", "b"}, 8)
+    assert log_ratio_of_launch(first, "a", "b") is None
+    assert log_level(first, "a") is None
+    assert log_ratio_of_launch(first, "a", "far") == 0
+    assert log_level(first, "far") is not None
+    assert [len(launch_ratios([first, *others], *pair)) for pair in (("a", "b"), ("a", "far"))] == [4, 4]
+    assert len(rounds_that_count(records, [first, *others], "a")) == 4 * 8
+    counted = {cell: records_that_count(records, [first, *others], cell) for cell in ("a", "far")}
+    assert {cell: [record.launch for record in own] for cell, own in counted.items()} == {
+        "a": [1, 2, 3, 4],
+        "far": [0, 1, 2, 3, 4],
+    }
 
 
 def test_few_blocks_that_are_all_clean_count():
