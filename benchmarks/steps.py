@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from benchmarks.claims import Claim
+from benchmarks.power_figures import Detection
 from benchmarks.truth_figures import ThroughputFigures
 
-Found: TypeAlias = Claim | ThroughputFigures
+Found: TypeAlias = Claim | ThroughputFigures | Detection
 
 
 @dataclass(frozen=True)

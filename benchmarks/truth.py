@@ -16,9 +16,10 @@ import click
 
 from benchmarks import known_speed
 from benchmarks.output import refuse_unwritable
+from benchmarks.power import Power
 from benchmarks.real_noise import RealNoise
 from benchmarks.steps import Step
-from benchmarks.truth_report import ABLATION, KNOWN, PARTS, REAL, STREAMS, Report
+from benchmarks.truth_report import ABLATION, KNOWN, PARTS, POWER, REAL, STREAMS, Report
 from benchmarks.workbench import CommandFailed, Workbench
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import Stopwatch
@@ -35,7 +36,9 @@ class _NotMeasured(click.ClickException):
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--only", multiple=True, type=click.Choice(PARTS), help="May be repeated.  [default: all but ablation]")
+@click.option(
+    "--only", multiple=True, type=click.Choice(PARTS), help="May be repeated.  [default: all but ablation and power]"
+)
 @click.option("--ablation", is_flag=True, help="What each part of the protocol buys: short for --only ablation.")
 @click.option("--runs", type=click.IntRange(min=1), default=20, show_default=True, help="Of every ratio.")
 @click.option("--backends", default=_BACKENDS, show_default=True, help="Runtimes whose noise is met.")
@@ -45,7 +48,9 @@ def main(only: Sequence[str], ablation: bool, runs: int, backends: str, form: st
     """Measure what is known already, and say how near irbench's numbers come to the truth.
 
     Exits with 1 where fewer than 17 of 20 intervals hold a ratio, more than 2 of 20 runs tell equals apart, or a figure
-    of a backend that does what a clock says is off by more than 1 %; with 2 where something could not be measured.
+    of a backend that does what a clock says is off by more than 1 %; for ``power``, where more than 1 of 20 runs report
+    a difference between equal graphs, or any calls the longer graph faster. With 2 where something could not be
+    measured.
     """
     parts = (*only, *((ABLATION,) if ablation else ())) or _USUAL
     if {KNOWN, STREAMS} & set(parts) and not known_speed.is_installed():
@@ -74,6 +79,8 @@ def _steps(bench: Workbench, parts: Sequence[str], backends: Sequence[str], runs
         yield from noise.linear_steps()
     if REAL in parts or ABLATION in parts:
         yield from noise.steps(ablation=ABLATION in parts)
+    if POWER in parts:
+        yield from Power(bench, backends, runs).steps()
 
 
 def _measured(steps: Sequence[Step], report: Report) -> Iterator[None]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks.ablation_figures import ablation_table
 from benchmarks.claims import SHIPPED, Claim
+from benchmarks.power_figures import Detection, missed_power, power_table
 from benchmarks.steps import Found
 from benchmarks.truth_figures import (
     LARGEST_ERROR,
@@ -19,8 +20,8 @@ from benchmarks.truth_figures import (
 from irbench.render.table import TextTable
 from irbench.terminal.console import to_text
 
-KNOWN, REAL, ABLATION, STREAMS = "known", "real", "ablation", "streams"
-PARTS = (KNOWN, REAL, ABLATION, STREAMS)
+KNOWN, REAL, ABLATION, STREAMS, POWER = "known", "real", "ablation", "streams", "power"
+PARTS = (KNOWN, REAL, ABLATION, STREAMS, POWER)
 
 
 class Report:
@@ -35,12 +36,15 @@ class Report:
         self._parts = parts
         self._claims: list[Claim] = []
         self._throughputs: list[ThroughputFigures] = []
+        self._detections: list[Detection] = []
 
     def take(self, found: Sequence[Found]) -> None:
         """Keep what a step found."""
         for item in found:
             if isinstance(item, Claim):
                 self._claims.append(item)
+            elif isinstance(item, Detection):
+                self._detections.append(item)
             else:
                 self._throughputs.append(item)
 
@@ -67,6 +71,7 @@ class Report:
             *missed_ratios(ratio_figures(self._known), LARGEST_ERROR),
             *missed_throughputs(self._throughputs),
             *missed_ratios(ratio_figures(self._real)),
+            *missed_power(self._detections),
         )
 
     @property
@@ -89,3 +94,4 @@ class Report:
         yield throughput_table(self._throughputs)
         yield ratio_table(ratio_figures(self._real))
         yield ablation_table(self._ablated)
+        yield power_table(self._detections)

@@ -11,7 +11,18 @@ import onnx_ir as ir
 import onnxruntime
 import pytest
 
-from benchmarks.real_work.layers import LAYERS, longer, same, twice, write_model
+from benchmarks.real_work.layers import (
+    LAYERS,
+    MANY_LAYERS,
+    longer,
+    one_percent,
+    same,
+    ten_percent,
+    three_percent,
+    twice,
+    two_percent,
+    write_model,
+)
 from irbench.core.output_check import compare, judge
 from irbench.onnx.reading.check import check_file
 
@@ -42,6 +53,14 @@ def test_every_form_is_a_chain_of_so_many_layers(shortest, change, layers):
     assert [tensor.name for tensor in model.graph.outputs] == ["y"]
     weights = [initializer.const_value.numpy().tobytes() for initializer in model.graph.initializers.values()]
     assert len(set(weights)) == layers
+
+
+@pytest.mark.parametrize(
+    ("change", "layers"), [(one_percent, 101), (two_percent, 102), (three_percent, 103), (ten_percent, 110)]
+)
+def test_forms_of_many_layers_differ_by_a_few_per_cent(tmp_path, change, layers):
+    model = lengthened(write_model(tmp_path / "many.onnx", MANY_LAYERS), change)
+    assert sum(node.op_type == "MatMul" for node in model.graph) == layers
 
 
 def test_the_longer_form_is_a_twentieth_longer(shortest):
