@@ -60,8 +60,8 @@ def command(
 
     Settings are launched side by side, the most promising again and again, in the time that the confirmation leaves.
     The best are then measured under the full protocol beside each backend as it runs without any option and as its
-    vendor advises. Of the rows that are not significantly worse than the best, the one with the lowest latency is
-    recommended, and of equal latencies the simplest: a default before a setting whose gain may be noise.
+    vendor advises. Of the rows that are as good as the best one, the least costly is recommended: by latency where that
+    is not what was asked for, then by simplicity, so that a default comes before a setting whose gain may be noise.
     """
     from irbench.api.progress import displayed
     from irbench.features.tune.run import tune_with

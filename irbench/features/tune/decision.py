@@ -112,10 +112,16 @@ class RowTraits:
         return statistics.median(self.latency_ms.values()) if self.latency_ms else 0.0
 
     def is_clearly_later(self, other: RowTraits, within: float) -> bool:
-        """Whether the latency is higher than that of another row by more than counts, in every launch of both."""
+        """Whether the latency is higher than that of another row by more than counts, in every launch of both.
+
+        Without launches of both, whether all of the own ones are higher than all of the other's.
+        """
+        if not self.latency_ms or not other.latency_ms:
+            return False
         common = self.latency_ms.keys() & other.latency_ms.keys()
-        later = [self.latency_ms[launch] > (1 + within) * other.latency_ms[launch] for launch in common]
-        return bool(later) and all(later)
+        if not common:
+            return min(self.latency_ms.values()) > (1 + within) * max(other.latency_ms.values())
+        return all(self.latency_ms[launch] > (1 + within) * other.latency_ms[launch] for launch in common)
 
 
 @dataclass(frozen=True)
@@ -125,7 +131,7 @@ class TuneDecision:
     Attributes:
         row: The id of the recommended row; ``None`` where nothing could be measured.
         leader: The id of the row that was the best; another one is recommended where it is as good, and costs less.
-        is_confirmed: Whether more launches are not expected to change it.
+        is_confirmed: Whether more launches are not expected to change what is said of it and of defaults and hints.
         preferred_by: Why the recommended row is not the leader; ``None`` where it is.
     """
 
@@ -145,24 +151,17 @@ def decide(
     traits: Mapping[str, RowTraits],
     within: float,
 ) -> TuneDecision:
-    """Return what is recommended: of the rows that are not known to be worse than the best one, the least costly.
+    """Return what is recommended: of the rows that are not known to be worse than another, the least costly.
 
-    A row is known to be worse than the leader where the interval of the leader's lead over it excludes 1, and the lead
-    is above ``within``. Where something speaks against that lead, the interval must lie above ``within``, and all
-    other figures above 1. A large lead is enough by itself, until more launches tell. A setting must be known to be
-    better itself than the references that the leader is better than, unless their latency is clearly higher. Of the
-    rows that are left, the leader among them, these properties decide in turn:
+    A row is known to be worse than another where the interval of that one's lead over it excludes 1, and the lead is
+    above ``within``. Where something speaks against that lead, the interval must lie above ``within``, and all other
+    figures above 1. A large lead is enough by itself, until more launches tell. Who costs more than a reference that
+    was left behind must be known to be better than it. Of the rows that are left, these properties decide in turn:
 
     1. Latency: rows go whose p50 is clearly above the lowest one, by more than ``within`` in every launch of both.
        Latencies do not matter where they are what was asked for, and those of training steps do not.
     2. Simplicity (:func:`complexity`): defaults, then hints, then the setting that differs least from its default.
     3. What was asked for.
-
-    So a setting is recommended where it is surely better than all that costs less: more frames that may be noise are
-    worth neither latency nor trouble. A setting is confirmed where it is better than every reference, or cannot be
-    worse by more than counts than one whose latency is clearly higher, and nothing speaks against any of these leads;
-    other settings may be as good. A reference is confirmed where it is the leader or counts as the same, and none of
-    the rest may be better by more than counts.
 
     Args:
         leader: The best row of the confirmation; ``None`` where no two rows could be compared.
@@ -175,12 +174,13 @@ def decide(
     if leader is None:
         return _without_leader(able, references)
     row, preferred_by = _least_costly(leader, references, compared, traits, within)
+    own = compared(row)
     if row in references:
-        conclusion, reservations = _of_reference(row, leader, compared(leader), references, within)
+        conclusion, reservations = _of_reference(row, leader, own, compared(leader), within)
     else:
-        known = references.keys() & traits.keys()
-        later = {other for other in known if traits[other].is_clearly_later(traits[row], within)}
-        conclusion, reservations = _of_setting(compared(row), references, later, within)
+        comparable = references.keys() & own.rivals.keys()
+        later = {other for other in comparable if traits[other].is_clearly_later(traits[row], within)}
+        conclusion, reservations = _of_setting(own, comparable, later, within)
     return TuneDecision(
         conclusion,
         row,
@@ -192,10 +192,11 @@ def decide(
 
 
 def _of_reference(
-    row: str, leader: str, lead: Comparison, references: Mapping[str, ReferenceKind], within: float
+    row: str, leader: str, own: Comparison, lead: Comparison, within: float
 ) -> tuple[Conclusion, tuple[Reservation, ...]]:
-    others = lead.rivals.keys() - references.keys() if leader in references else references.keys() - {row}
-    open_rows = tuple(_reservations(lead.only(others), -math.log1p(within)))
+    """Return what is concluded of a default or a hint: it is confirmed where no other row may be better by more."""
+    others = own.only(own.rivals.keys() - {leader})
+    open_rows = tuple(_reservations(others, -math.log1p(within)))
     if row == leader:
         return "reference", open_rows
     if _is_same(lead.rivals[row], lead.evidence_of(row), within):
@@ -207,16 +208,24 @@ def _of_reference(
 def _of_setting(
     own: Comparison, references: Collection[str], later: Collection[str], within: float
 ) -> tuple[Conclusion, tuple[Reservation, ...]]:
-    """Return what is concluded of a setting; ``later`` are the references whose latency is clearly higher."""
-    behind = own.only(references)
-    if not behind.rivals:
+    """Return what is concluded of a setting of the search.
+
+    It is confirmed where it is better than every reference, or cannot be worse by more than counts than one whose
+    latency is clearly higher. Other settings may be better.
+
+    Args:
+        own: It against each other row.
+        references: Those that it can be compared with.
+        later: Those of them whose latency is clearly higher.
+        within: Half-width of the band around 1 that counts as the same.
+    """
+    if not references:
         return "unopposed", tuple(_reservations(own, -math.inf))
-    comparable = [row for row in later if row in behind.rivals]
-    matched = {row for row in comparable if not any(_reservations(own.only([row]), -math.log1p(within)))}
-    reservations = tuple(_reservations(behind.only(behind.rivals.keys() - matched)))
+    matched = {row for row in later if not any(_reservations(own.only([row]), -math.log1p(within)))}
+    reservations = tuple(_reservations(own.only(set(references) - matched)))
     if reservations:
         return conclusion_of(reservations), reservations
-    return "same" if any(behind.rivals[row].low <= 0 for row in matched) else "better", ()
+    return "same" if any(own.rivals[row].low <= 0 for row in matched) else "better", ()
 
 
 def _least_costly(
@@ -228,18 +237,24 @@ def _least_costly(
 ) -> tuple[str, Preference | None]:
     """Return the row, and by what it is preferred to the leader, if it is another one."""
     lead = compared(leader)
-    worse = _known_worse(lead, within)
-    behind = {row: each.value for row, each in lead.rivals.items() if row not in worse}
-    behind[leader] = 0.0
-    for row in behind.keys() - {leader, *references}:
-        cheaper = {
-            other for other in worse.intersection(references) if not traits[other].is_clearly_later(traits[row], within)
-        }
-        if cheaper - _known_worse(compared(row), within):
-            del behind[row]
-    lowest = traits[min(behind, key=lambda row: traits[row].median_ms)]
-    quick = [row for row in behind if not traits[row].is_clearly_later(lowest, within)]
-    row = min(quick, key=lambda row: (traits[row].complexity, behind[row]))
+    rows = (leader, *lead.rivals)
+    worse = {row: _known_worse(compared(row), within) for row in rows}
+    behind = set().union(*worse.values()) - {leader}
+
+    def costs_less(other: str, row: str) -> bool:
+        is_simpler = traits[other].complexity < traits[row].complexity
+        return is_simpler and not traits[other].is_clearly_later(traits[row], within)
+
+    left = [
+        row
+        for row in rows
+        if row not in behind
+        and all(other in worse[row] for other in behind.intersection(references) if costs_less(other, row))
+    ] or [leader]
+    lowest = traits[min(left, key=lambda row: traits[row].median_ms)]
+    quick = [row for row in left if not traits[row].is_clearly_later(lowest, within)]
+    ahead = {row: -interval.value for row, interval in lead.rivals.items()} | {leader: 0.0}
+    row = min(quick, key=lambda row: (traits[row].complexity, -ahead[row]))
     return row, None if row == leader else "simplicity" if leader in quick else "latency"
 
 
@@ -355,12 +370,16 @@ def comparison_of(state: TableState, row: str) -> Comparison:
     candidates = state.eligibility.candidates
     rivals = rivals_of(row, state.launches, candidates, state.timing, state.eligibility.link)
     evidence = {
-        other: PairEvidence(_doubt(state, row, other), tuple(_other_figures(state, row, other))) for other in rivals
+        other: PairEvidence(
+            _doubt(state, row, other) if lead.value > 0 else None, tuple(_other_figures(state, row, other))
+        )
+        for other, lead in rivals.items()
     }
     return Comparison(rivals, evidence)
 
 
 def _doubt(state: TableState, leader: str, rival: str) -> NoWinner | None:
+    """Return what speaks against a lead; of a row that is behind, there is none that anything could speak against."""
     busy: NoWinner | None = "busy" if is_as_loaded(state.launches) else None
     return doubt(state, LeadEstimate(leader, rival)) or busy or pair_order_doubt(state, leader, rival)
 
@@ -508,8 +527,7 @@ class Confirmed:
         references, compared = finalists.references, partial(comparison_of, state)
         decision = decide(leader, able, references, compared, row_traits(state, references), state.timing.within)
         lead = {} if leader is None else compared(leader).rivals
-        found = decision.row if decision.row not in {leader, *references} else None
-        own = {} if found is None else compared(found).rivals
+        own = {} if leader is None or decision.row in {None, leader} else compared(decision.row or "").rivals
         names = cell_names(group)
         settings = {cell.id: setting_of(cell, names[cell.id]) for cell in group.cells}
         others = (row for row in table.cells if row.id != decision.leader)
@@ -517,9 +535,9 @@ class Confirmed:
             decision,
             settings,
             tuple(_alternative(row, settings[row.id], lead, own, references.get(row.id)) for row in others),
-            deciding_budget_s(state, own or lead, decision.reservations, before_s),
+            deciding_budget_s(state, {**lead, **own}, decision.reservations, before_s),
             confirmation_notes(table, decision.reservations),
-            None if leader is None else references.get(leader),
+            references.get(decision.leader or ""),
         )
 
 

@@ -123,8 +123,8 @@ class Alternative:
         gain: How many times as good as it the leader is; null where it has no figures.
         failure: Why it has none; null where it has, or was measured and may not be chosen.
         is_too_slow: Whether it answers later than was asked for.
-        recommended_gain: How many times as good as it the recommended setting is, where that is a setting of the search
-            that is not the leader; null elsewhere.
+        recommended_gain: How many times as good as it the recommended row is, where that is another one than the
+            leader; null elsewhere.
     """
 
     setting: TunedSetting

@@ -202,8 +202,9 @@ def decide_by_rates(
     """Return what is recommended: the simplest of the rows that seem to hold the highest rate.
 
     Those are the leader, and the rows that may hold as high a rate and seem to hold one that a search does not tell
-    apart from the leader's. Latencies do not matter: the level says which are good enough. A setting is confirmed where
-    it passes at a rate at which each reference fails, and nothing speaks against the table.
+    apart from the leader's; who is not as simple as a reference that the leader is better than must be better than it
+    too. Latencies do not matter: the level says which are good enough. A setting is confirmed where it passes at a rate
+    at which each reference fails, and nothing speaks against the table.
 
     Args:
         held: By the id of each row.
@@ -215,14 +216,27 @@ def decide_by_rates(
     if not rates:
         return TuneDecision("nothing", None, None)
     leader = max(rates, key=lambda row: (rates[row], row in references))
-    as_high = [row for row in rates if not _is_below(held[row], held[leader]) and _is_close(held[row], held[leader])]
+    beaten = {
+        row: {other for other in references if other in held and _is_below(held[other], held[row])} for row in rates
+    }
+    as_high = [
+        row
+        for row in rates
+        if not _is_below(held[row], held[leader])
+        and _is_close(held[row], held[leader])
+        and all(other in beaten[row] for other in beaten[leader] if complexity[other] < complexity[row])
+    ]
     row = min({leader, *as_high}, key=lambda row: (complexity[row], -rates[row]))
-    others = {other: rate for other, rate in held.items() if other != leader}
-    if leader in references:
-        others = {other: rate for other, rate in others.items() if other not in references or other == row}
-    elif references.keys() & others.keys():
-        others = {other: rate for other, rate in others.items() if other in references or other == row}
-    reservations = tuple(_reservations(held[leader], others, doubts))
+    if row in references:
+        ahead = leader
+        against = {other for other in held if other == row or (other in references) != (leader in references)} - {
+            leader
+        }
+    else:
+        ahead = row
+        against = references.keys() & held.keys() or held.keys() - {row}
+    rivals = {other: rate for other, rate in held.items() if other in against}
+    reservations = tuple(_reservations(held[ahead], rivals, doubts))
     if row == leader and leader in references:
         conclusion: Conclusion = "reference"
     elif not references.keys() & held.keys():
@@ -266,9 +280,16 @@ def confirmed_by_rates(finalists: Finalists, table: ServingTable, before_s: floa
     decision = decide_by_rates(held, finalists.references, simple, doubts_of(table))
     failures = {row.id: row.failure.message for row in table.rows if row.failure is not None}
     leader = held.get(decision.leader or "")
+    found = held.get(decision.row or "") if decision.row != decision.leader else None
     others = (cell.id for cell in group.cells if cell.id != decision.leader)
     alternatives = (
-        Alternative(settings[row], finalists.references.get(row), gain_over(leader, held.get(row)), failures.get(row))
+        Alternative(
+            settings[row],
+            finalists.references.get(row),
+            gain_over(leader, held.get(row)),
+            failures.get(row),
+            recommended_gain=gain_over(found, held.get(row)),
+        )
         for row in others
     )
     deciding_s = deciding_budget_s(table, decision, before_s)

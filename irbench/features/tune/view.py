@@ -116,6 +116,7 @@ _FRONT_COLUMNS = (
     _FPS,
     TableColumn("measured", words=True),
 )
+_CLOSE = "No setting is known to be better than {named} by more than --within{lead}."
 _OF_SETTING = ("better", "same", "preview", "undecided", "doubtful")
 _OF_LEVEL = ("better", "nothing")
 _OF_SIZE = ("interval-includes-1", "rates-close", "same")
@@ -332,18 +333,24 @@ def _reason(report: TuningReport) -> str:
     kind = _kind_of(report)
     is_setting = kind is None and report.conclusion in _OF_SETTING
     is_other = setting is not None and leader is not None and setting.row != leader.row
+    close = any(each.reason == "same" for each in report.reservations)
     if report.level is not None and (is_setting or report.conclusion in _OF_LEVEL):
         reason = _level_reason(report)
     else:
-        reason = TUNING_TEXTS["better" if is_setting else report.conclusion].format(
+        reason = (TUNING_TEXTS["better" if is_setting else report.conclusion] if not close else _CLOSE).format(
             gains=listing(_reference_gains(report)),
             named="it" if setting is None or kind is None else _kind_name(kind, setting),
             lead=f": {_lead(report)}" if is_other else "",
             run=f"{report.confirmation_run or report.search_run}{results_option(report.results)}",
         )
     if kind is None and is_other:
-        known = "known to be" if report.conclusion in ("preview", "doubtful") else "significantly"
-        return f"{reason} No setting is {known} better: {_lead(report)}."
+        gain = next(other.gain for other in report.alternatives if _is_of(setting, other))
+        if gain is not None and (gain.low or 0.0) > 1:
+            better = "known to be better by more than --within"
+        else:
+            known = report.conclusion in ("preview", "doubtful")
+            better = "known to be better" if known else "significantly better"
+        return f"{reason} No setting is {better}: {_lead(report)}."
     return f"{reason}{_lower_latency(report)}" if is_setting else reason
 
 
@@ -409,7 +416,8 @@ def _lower_latency(report: TuningReport) -> str:
     """Return which defaults and hints may be as good, but have a higher latency; empty without any."""
     figures = report.figures
     own = None if report.setting is None else figures.get(report.setting.row)
-    if own is None or report.conclusion not in ("same", "undecided", "doubtful"):
+    matters = report.objective != "latency" and not report.is_training
+    if own is None or not matters or report.conclusion not in ("same", "undecided", "doubtful"):
         return ""
     later = [
         f"{significant(figures[other.setting.row].latency_ms)} ms with {_reference(other)}"
@@ -417,7 +425,7 @@ def _lower_latency(report: TuningReport) -> str:
         if other.kind is not None
         and other.gain is not None
         and (other.gain.low or 0.0) <= 1
-        and figures[other.setting.row].latency_ms > own.latency_ms
+        and figures[other.setting.row].latency_ms > (1 + Timing.within) * own.latency_ms
     ]
     return f" Its latency is {significant(own.latency_ms)} ms p50, not {listing(later)}." if later else ""
 
@@ -454,7 +462,8 @@ def _reference_gain(other: Alternative, gain: Gain) -> str:
 
 
 def _reservations(report: TuningReport) -> Iterator[str]:
-    labels = {other.setting.row: other.setting.label for other in report.alternatives}
+    settings = (report.leader, *(other.setting for other in report.alternatives))
+    labels = {setting.row: setting.label for setting in settings if setting is not None}
     reasons: dict[ReservationReason, None] = {reservation.reason: None for reservation in report.reservations}
     for reason in reasons:
         rows = [labels.get(each.row, each.row) for each in report.reservations if each.reason == reason]
@@ -474,7 +483,8 @@ def _remedy(report: TuningReport) -> str:
 def _size_remedy(report: TuningReport) -> str:
     """Return that more launches would not help since the difference is small, or that it is unknown."""
     rows = {reservation.row for reservation in report.reservations}
-    ends = [other.gain.ends for other in report.alternatives if other.setting.row in rows and other.gain is not None]
+    others = [other for other in report.alternatives if other.setting.row in rows]
+    ends = [gain.ends for other in others for gain in [other.recommended_gain or other.gain] if gain is not None]
     known = [end for end in ends if end is not None and end.low > 0]
     if len(known) == len(rows):
         low, high = min(end.low for end in known), max(end.high for end in known)

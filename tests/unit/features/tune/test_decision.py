@@ -46,6 +46,13 @@ def lead(leader: str | None, **rivals: Interval) -> LeadEstimate:
     return LeadEstimate(leader, None, None, rivals)
 
 
+def apart(near: Interval, far: Interval) -> Interval:
+    """Return the lead of a row over another one, of the leader's leads over both."""
+    low, high = far.low - near.high, far.high - near.low
+    sure = None if near.confidence is None or far.confidence is None else 0.95
+    return Interval(far.value - near.value, low, high, 4, sure, Bound(1, 0.0))
+
+
 TRAITS = {"default": RowTraits((0,)), "hint": RowTraits((1,)), "found": RowTraits((2,)), "other": RowTraits((3,))}
 
 
@@ -58,10 +65,15 @@ def decided(
     others: Mapping[str, Mapping[str, Interval]] = MappingProxyType({}),
     **evidence: Any,
 ) -> TuneDecision:
-    """Return what follows from the leader's leads, and where another setting is as good from those of ``others``."""
+    """Return what follows from the leader's leads, and from those of ``others``; pairs without one from both leads."""
 
     def compared(row: str) -> Comparison:
-        return Comparison(found.rivals if row == found.leader else others.get(row, {}), evidence)
+        if row == found.leader or found.leader is None:
+            return Comparison(found.rivals, evidence)
+        own = found.rivals[row]
+        rivals = {other: apart(own, ahead) for other, ahead in found.rivals.items() if other != row}
+        turned = {other: -leads[row] for other, leads in others.items() if row in leads}
+        return Comparison({**rivals, found.leader: -own, **turned, **others.get(row, {})}, evidence)
 
     return decide(found.leader, able, references, compared, traits, within=0.02)
 
@@ -140,6 +152,30 @@ def test_a_setting_that_is_not_known_to_be_better_than_the_default_does_not_take
     traits = {"found": at(129, 2, 3), "other": at(33, 2, 2), "default": at(33, 0)}
     decision = decided(found, (*traits,), traits, others={"other": {"default": behind(-0.01, 0.2)}})
     assert (decision.row, decision.conclusion, decision.is_confirmed) == ("found", "better", True)
+
+
+def test_a_gain_that_another_setting_than_the_best_is_known_to_have_is_not_given_up():
+    """The best one scatters, so that it is not known to be better than the default."""
+    found = lead("found", other=behind(-0.05, 0.09), default=behind(-0.01, 0.17))
+    traits = {"found": at(33, 2, 3), "other": at(33, 2, 2), "default": at(33, 0)}
+    decision = decided(found, (*traits,), traits, others={"other": {"default": behind(0.04, 0.08)}})
+    assert (decision.row, decision.conclusion, decision.is_confirmed) == ("other", "better", True)
+
+
+def test_a_hint_that_is_not_known_to_be_better_than_the_default_does_not_take_the_place_of_a_setting_that_is():
+    found = lead("found", hint=behind(-0.01, 0.09), default=behind(0.03, 0.13))
+    decision = decided(found, others={"hint": {"default": behind(-0.03, 0.1)}})
+    assert (decision.row, decision.conclusion, decision.is_confirmed) == ("found", "undecided", False)
+    assert decided(found, others={"hint": {"default": behind(0.03, 0.1)}}).row == "hint"
+
+
+def test_a_default_is_not_confirmed_while_another_row_may_be_better():
+    same = lead("found", default=behind(-0.015, 0.015), other=behind(-0.005, 0.1))
+    able, leads = ("found", "other", "default"), {"other": {"default": behind(-0.1, 0.11)}}
+    decision = decided(same, able, others=leads)
+    assert (decision.row, decision.conclusion, decision.is_confirmed) == ("default", "same", False)
+    assert decision.reservations == (Reservation("interval-includes-1", "other"),)
+    assert decided(same, able, others={"other": {"default": behind(-0.1, 0.01)}}).is_confirmed
 
 
 def test_a_setting_that_is_surely_better_is_worth_its_latency():
@@ -275,7 +311,8 @@ def test_a_reference_that_leads_is_confirmed_where_no_setting_can_be_better_by_w
     assert decided(lead("default", found=behind(0.01, 0.2))).is_confirmed
     assert not decided(lead("default", found=behind(-0.1, 0.2))).is_confirmed
     assert not decided(lead("default", found=behind(0.01, 0.2, sure=False))).is_confirmed
-    assert decided(lead("default", hint=behind(-0.1, 0.2))).is_confirmed
+    assert not decided(lead("default", hint=behind(-0.1, 0.2))).is_confirmed
+    assert decided(lead("default", hint=behind(-0.01, 0.2))).is_confirmed
 
 
 def test_one_launch_hardly_ahead_does_not_replace_the_default():

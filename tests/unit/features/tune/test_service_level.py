@@ -104,6 +104,24 @@ def test_a_reference_that_holds_the_highest_rate_is_recommended() -> None:
     assert (near.conclusion, near.row, near.is_confirmed) == ("reference", "default", False)
 
 
+def test_the_simpler_of_two_settings_that_hold_the_same_rate_is_confirmed_by_its_own_rate() -> None:
+    rates = {"fast": held(42, 41, 43), "simple": held(41, 40, 43), "default": held(20, 19, 21)}
+    simple = {"fast": (2, 3), "simple": (2, 2), "default": (0,)}
+    decision = decide_by_rates(rates, DEFAULTS, simple)
+    assert (decision.row, decision.leader, decision.conclusion, decision.is_confirmed) == (
+        "simple",
+        "fast",
+        "better",
+        True,
+    )
+
+
+def test_a_setting_that_is_not_better_than_the_default_does_not_take_the_place_of_one_that_is() -> None:
+    rates = {"fast": held(42, 41, 43), "simple": held(41, 40, 43), "default": held(40, 39, 40.5)}
+    decision = decide_by_rates(rates, DEFAULTS, {"fast": (2, 3), "simple": (2, 2), "default": (0,)})
+    assert (decision.row, decision.is_confirmed) == ("fast", True)
+
+
 def test_of_rates_that_a_search_does_not_tell_apart_the_simplest_setting_is_recommended() -> None:
     rates = {"found": held(42, 41, 43), "hint": held(41, 40, 43), "default": held(40, 39, 42)}
     kinds: Mapping[str, ReferenceKind] = {"hint": "hint", "default": "default"}

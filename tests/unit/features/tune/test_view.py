@@ -254,6 +254,30 @@ FOUND_OTHER = replace(
 )
 
 
+def test_a_default_that_is_known_to_be_worse_by_too_little_to_count_is_not_called_as_good():
+    close = Gain(1.015, low=1.005, high=1.035, is_preview=False)
+    report = replace(
+        AS_GOOD, alternatives=(Alternative(DEFAULT, "default", close),), reservations=(Reservation("same", "default"),)
+    )
+    assert reason(report).startswith(
+        "No setting is known to be better than the default of openvino by more than --within: openvino x4 had 1.5 %"
+    )
+
+
+def test_a_setting_is_named_by_its_label_where_it_keeps_another_one_from_being_confirmed():
+    report = replace(FOUND_OTHER, is_confirmed=False, reservations=(Reservation("busy", "x4"),))
+    assert not any("x4," in line or line.endswith("x4.") for line in recommendation_texts(report))
+    report = replace(report, reservations=(Reservation("interval-includes-1", "x4"),))
+    assert "over openvino x4 includes 1" in " ".join(recommendation_texts(report))
+
+
+def test_latencies_are_not_compared_where_they_do_not_decide_or_hardly_differ():
+    lower = replace(AS_GOOD, setting=X4, preferred_by=None, figures={**AS_GOOD.figures, "x4": RowFigures(32.9, 30.5)})
+    assert "ms p50, not 132 ms with the vendor's hint of openvino." in reason(lower)
+    assert "p50" not in reason(replace(lower, objective="latency"))
+    assert "p50" not in reason(replace(lower, is_training=True))
+
+
 def test_a_setting_that_is_as_good_as_the_best_says_what_it_gains_itself():
     assert reason(FOUND_OTHER) == (
         "It is 1.37x [1.27, 1.47] the default of openvino. No setting is significantly better: openvino x4 had 2.0 %"
