@@ -52,9 +52,14 @@ def change_in_pairs(figure: ComparedFigure, base: CellSamples, new: CellSamples,
 
 
 def _in_common(figure: ComparedFigure, own: CellSamples, base: CellSamples, new: CellSamples) -> Sequence[float]:
-    """Return the figure of a row in each launch that counts for both."""
+    """Return the figure of a row in each launch that counts for both: each with both, where load does not matter."""
     both = (base.row.id, new.row.id)
-    places = [place for place, launch in enumerate(own.launches) if launch.counts_for(*both)]
+    leaves_out = figure.depends_on_load and figure.by_start is None
+    places = [
+        place
+        for place, (record, launch) in enumerate(zip(own.records, own.launches, strict=True))
+        if (launch.counts_for(*both) if leaves_out else {cell.cell for cell in record.cells}.issuperset(both))
+    ]
     return figure.in_pairs(
         replace(
             own,

@@ -34,14 +34,23 @@ def calls_to_bound(percent: float) -> int:
 
 
 def rounds_that_count(
-    records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str, *, all_blocks: bool = False
+    records: Sequence[LaunchRecord],
+    launches: Sequence[Observed],
+    cell: str,
+    *,
+    beside: str | None = None,
+    all_blocks: bool = False,
 ) -> tuple[tuple[CellLaunch, Round], ...]:
-    """Return a cell's rounds in the counted blocks of every launch, each with its launch."""
+    """Return a cell's rounds in the counted blocks of every launch, each with its launch.
+
+    With ``beside`` they are those that count for the comparison with that cell.
+    """
+    cells = frozenset((cell, beside or cell))
     return tuple(
         (cell_launch, round_)
         for record, observed in zip(records, launches, strict=True)
         for cell_launch in record.cells
-        if cell_launch.cell == cell and (all_blocks or cell not in observed.left_out)
+        if cell_launch.cell == cell and (all_blocks or cells not in observed.left_out)
         for round_ in cell_launch.rounds
         if round_.block in (observed.blocks if all_blocks else observed.counted)
     )
@@ -134,10 +143,13 @@ def frames_per_second(rounds: Rounds, batch: int) -> float:
 
 
 def frames_by_launch(
-    records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str, batch: int
+    records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str, batch: int, beside: str | None = None
 ) -> dict[int, float]:
-    """Return a cell's throughput in each launch that measured it, by the launch's number; calls for a batch of 1."""
-    by_launch_number = _rounds_by_launch_number(records, launches, cell)
+    """Return a cell's throughput in each launch that counts, by the launch's number; calls for a batch of 1.
+
+    With ``beside`` they are those that count for the comparison with that cell.
+    """
+    by_launch_number = _rounds_by_launch_number(records, launches, cell, beside)
     return {launch: frames_per_second(rounds, batch) for launch, rounds in by_launch_number.items()}
 
 
@@ -148,10 +160,10 @@ def p50_ms_by_launch(records: Sequence[LaunchRecord], launches: Sequence[Observe
 
 
 def _rounds_by_launch_number(
-    records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str
+    records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str, beside: str | None = None
 ) -> dict[int, Rounds]:
     pairs = zip(records, launches, strict=True)
-    found = {record.launch: rounds_that_count([record], [observed], cell) for record, observed in pairs}
+    found = {record.launch: rounds_that_count([record], [seen], cell, beside=beside) for record, seen in pairs}
     return {launch: rounds for launch, rounds in found.items() if rounds}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -108,8 +108,9 @@ def _ratios(state: TableState, blocks: Sequence[tuple[int, int]]) -> tuple[Regim
     for cell in state.rivals:
         logs: list[float] = []
         for launch, block in blocks:
-            own: Mapping[int, float] = state.launches[launch].log_ns.get(cell, {})
-            other = state.launches[launch].log_ns.get(baseline, {})
+            if not state.launches[launch].counts_for(cell, baseline):
+                continue
+            own, other = (state.launches[launch].log_ns[each] for each in (cell, baseline))
             if block in own and block in other:
                 logs.append(other[block] - own[block])
         if logs:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, combinations
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -118,17 +119,17 @@ class Observed(Blocks):
     Attributes:
         log_ns: Natural logarithm of what is compared, in nanoseconds, by cell id, then by block.
         reduction: How blocks become a figure of the launch, and which launches and blocks count.
-        left_out: Cells with enough other launches, where this one was disturbed: it counts neither for one of them nor
-            for a pair of them, and for a pair with another cell it does.
+        left_out: Cells, each for itself, and pairs of cells for which it does not count: it was disturbed, and they
+            have enough launches that were not.
     """
 
     log_ns: Mapping[str, Mapping[int, float]]
     reduction: Reduction = field(default="undisturbed", kw_only=True)
-    left_out: frozenset[str] = field(default=frozenset(), kw_only=True)
+    left_out: frozenset[frozenset[str]] = field(default=frozenset(), kw_only=True)
 
     def counts_for(self, *cells: str) -> bool:
-        """Whether the launch measured these cells, and counts for what is said of them together."""
-        return self.log_ns.keys() >= set(cells) and not self.left_out.issuperset(cells)
+        """Whether the launch measured a cell or both of a pair, and counts for what is said of them."""
+        return self.log_ns.keys() >= set(cells) and frozenset(cells) not in self.left_out
 
 
 def observe(
@@ -152,7 +153,7 @@ def _reduced(
     group: Group, records: Sequence[LaunchRecord], timing: Timing, reduction: Reduction
 ) -> tuple[Observed, ...]:
     sorted_blocks = [sort_blocks(record, timing) for record in records]
-    left_out = [frozenset[str]()] * len(records)
+    left_out = [frozenset[frozenset[str]]()] * len(records)
     if reduction == "undisturbed":
         left_out = _left_out(records, sorted_blocks, timing)
     elif reduction == "as-loaded":
@@ -164,15 +165,18 @@ def _reduced(
         return math.log(cost_ns(cell, round_, batches.get(cell.cell, 1)))
 
     return tuple(
-        _observe_one(record, blocks, log_cost, reduction, cells)
-        for record, blocks, cells in zip(records, sorted_blocks, left_out, strict=True)
+        _observe_one(record, blocks, log_cost, reduction, out)
+        for record, blocks, out in zip(records, sorted_blocks, left_out, strict=True)
     )
 
 
-def records_that_count(records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str) -> list[LaunchRecord]:
-    """Return the records of the launches that are not left out for a cell."""
+def records_that_count(
+    records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str, beside: str | None = None
+) -> list[LaunchRecord]:
+    """Return the records of the launches that are not left out for a cell, or for its comparison with another one."""
+    cells = frozenset((cell, beside or cell))
     pairs = zip(records, launches, strict=True)
-    return [record for record, own in pairs if (own.counted or not own.blocks) and cell not in own.left_out]
+    return [record for record, own in pairs if (own.counted or not own.blocks) and cells not in own.left_out]
 
 
 def mostly_disturbed(launches: Sequence[Blocks]) -> bool:
@@ -197,32 +201,39 @@ def is_as_loaded(launches: Sequence[Observed]) -> bool:
 def _reduction(records: Sequence[LaunchRecord], sorted_blocks: Sequence[Blocks], timing: Timing) -> Reduction:
     if not mostly_disturbed(sorted_blocks):
         return "undisturbed"
-    often = {cell for cell, count in _launch_counts(records).items() if count >= timing.min_launches}
-    if often and often <= _often_undisturbed(records, sorted_blocks, timing):
+    often = {cells for cells in _often(records, timing) if len(cells) == 1}
+    if often and often <= _often(_undisturbed(records, sorted_blocks), timing):
         return "undisturbed"
     return "as-loaded" if _knows_whose_turn(records) else "disturbed"
 
 
-def _left_out(records: Sequence[LaunchRecord], sorted_blocks: Sequence[Blocks], timing: Timing) -> list[frozenset[str]]:
-    """Return for which cells each launch is left out: a disturbed one for those with enough others for an interval."""
+def _left_out(
+    records: Sequence[LaunchRecord], sorted_blocks: Sequence[Blocks], timing: Timing
+) -> list[frozenset[frozenset[str]]]:
+    """Return the cells and pairs that can do without each launch: of a disturbed one, those with enough others."""
     above = _disturbed_share(sorted_blocks) > timing.left_out_above
-    enough = _often_undisturbed(records, sorted_blocks, timing) if above else frozenset[str]()
+    enough = _often(_undisturbed(records, sorted_blocks), timing) if above else set[frozenset[str]]()
     return [
-        enough & {cell.cell for cell in record.cells} if blocks.is_disturbed else frozenset[str]()
+        frozenset(cells for cells in _cells_and_pairs(record) if cells in enough)
+        if blocks.is_disturbed
+        else frozenset()
         for record, blocks in zip(records, sorted_blocks, strict=True)
     ]
 
 
-def _often_undisturbed(
-    records: Sequence[LaunchRecord], sorted_blocks: Sequence[Blocks], timing: Timing
-) -> frozenset[str]:
-    """Return the cells with as many launches that were not disturbed as an interval needs."""
-    undisturbed = [record for record, own in zip(records, sorted_blocks, strict=True) if not own.is_disturbed]
-    return frozenset(cell for cell, count in _launch_counts(undisturbed).items() if count >= timing.min_launches)
+def _undisturbed(records: Sequence[LaunchRecord], sorted_blocks: Sequence[Blocks]) -> list[LaunchRecord]:
+    return [record for record, own in zip(records, sorted_blocks, strict=True) if not own.is_disturbed]
 
 
-def _launch_counts(records: Sequence[LaunchRecord]) -> Counter[str]:
-    return Counter(cell.cell for record in records for cell in record.cells)
+def _often(records: Sequence[LaunchRecord], timing: Timing) -> set[frozenset[str]]:
+    """Return the cells and pairs of cells that as many launches measured as an interval needs."""
+    counts = Counter(cells for record in records for cells in _cells_and_pairs(record))
+    return {cells for cells, count in counts.items() if count >= timing.min_launches}
+
+
+def _cells_and_pairs(record: LaunchRecord) -> Iterator[frozenset[str]]:
+    names = [cell.cell for cell in record.cells]
+    return map(frozenset, chain(combinations(names, 1), combinations(names, 2)))
 
 
 def _knows_whose_turn(records: Sequence[LaunchRecord]) -> bool:
@@ -319,10 +330,10 @@ def _observe_one(
     blocks: Blocks,
     log_cost: Callable[[CellLaunch, Round], float],
     reduction: Reduction,
-    left_out: frozenset[str],
+    left_out: frozenset[frozenset[str]],
 ) -> Observed:
     # a launch of which nothing counts measured no cell, and another one is wanted for it
-    is_left_out = bool(left_out) and left_out.issuperset(cell.cell for cell in record.cells)
+    is_left_out = bool(left_out) and left_out.issuperset(_cells_and_pairs(record))
     counted = frozenset[int]() if is_left_out else blocks.counted
     cells = record.cells if counted or not blocks.blocks else ()
     return Observed(

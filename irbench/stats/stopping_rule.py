@@ -351,7 +351,8 @@ def outlook(group: Group, records: Sequence[LaunchRecord], timing: Timing, admis
     labels = cell_names(group)
     finding = find_winner(launches, eligibility.candidates, timing, eligibility.link)
     against = contradiction(finding, launches, observe_otherwise(group, records, launches, timing), timing)
-    counted = sum(bool(launch.counted) for launch in launches)
+    compared = eligibility.compared
+    counted = sum(any(map(launch.counts_for, compared)) if compared else bool(launch.counted) for launch in launches)
     known = Outlook(
         labels[aim.cell],
         math.exp(aim.interval.value) if aim.is_lead else None,

@@ -112,7 +112,7 @@ def _left_out(state: TableState) -> dict[str, tuple[int, ...]]:
     numbers: dict[str, list[int]] = {}
     for record, launch in zip(state.records, state.launches, strict=True):
         for cell in record.cells:
-            if cell.cell in launch.left_out:
+            if frozenset({cell.cell}) in launch.left_out:
                 numbers.setdefault(cell.cell, []).append(record.launch)
     return {cell: tuple(launches) for cell, launches in numbers.items()}
 
@@ -124,7 +124,8 @@ def _table(state: TableState, finding: LeadEstimate) -> GroupResult:
     against = contradiction(finding, launches, state.otherwise, timing)
     lead = finding.as_lead(doubt(state, finding) or order_doubt(state, finding), condition, against)
     count = len(state.records)
-    blocks = [len(launch.counted) for launch in launches if launch.counted]
+    counted = [launch.counted if state.counts(launch) else frozenset[int]() for launch in launches]
+    blocks = [len(own) for own in counted if own]
     return table_of(
         GroupResult,
         group.main,
@@ -134,7 +135,7 @@ def _table(state: TableState, finding: LeadEstimate) -> GroupResult:
         launches_counted=len(blocks),
         launches_left_out=_left_out(state),
         blocks_range=(min(blocks), max(blocks)) if blocks else None,
-        blocks_excluded=sum(len(launch.blocks - launch.counted) for launch in launches),
+        blocks_excluded=sum(len(launch.blocks - own) for launch, own in zip(launches, counted, strict=True)),
         blocks_measured=sum(len(launch.blocks) for launch in launches),
         blocks_disturbed=sum(len(launch.dirty) for launch in launches),
         stopped_by=state.stopped_by,

@@ -224,7 +224,7 @@ def doubt(state: TableState, finding: LeadEstimate) -> NoWinner | None:
         throughput = throughput_ratio(state, leader, rival)
         if throughput is not None and throughput.value < edge:
             return "throughput-disagrees"
-    alone = log_ratio_by_launch(_alone(state, leader), _alone(state, rival), state)
+    alone = log_ratio_by_launch(_alone(state, leader, rival), _alone(state, rival, leader), state)
     disagrees = alone is not None and alone.confidence is not None and alone.value < edge
     return "sustained-disagrees" if disagrees else None
 
@@ -263,12 +263,12 @@ def log_ratio_by_launch(own: Mapping[int, float], other: Mapping[int, float], st
 
 def throughput_ratio(state: TableState, own: str, other: str) -> Interval | None:
     """Return the interval of ln of the ratio of two cells' throughputs; ``None`` where no launch measured both."""
-    return log_ratio_by_launch(_frames(state, own), _frames(state, other), state)
+    return log_ratio_by_launch(_frames(state, own, other), _frames(state, other, own), state)
 
 
-def _frames(state: TableState, cell: str) -> Mapping[int, float]:
-    return frames_by_launch(state.records, state.launches, cell, state.rows[cell].batch)
+def _frames(state: TableState, cell: str, beside: str) -> Mapping[int, float]:
+    return frames_by_launch(state.records, state.launches, cell, state.rows[cell].batch, beside)
 
 
-def _alone(state: TableState, cell: str) -> Mapping[int, float]:
-    return sustained_by_launch(state.counted_records(cell), cell, state.rows[cell].batch)
+def _alone(state: TableState, cell: str, beside: str) -> Mapping[int, float]:
+    return sustained_by_launch(state.counted_records(cell, beside), cell, state.rows[cell].batch)

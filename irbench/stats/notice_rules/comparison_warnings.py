@@ -331,7 +331,11 @@ def _excluded_blocks_matter(state: TableState) -> Iterator[Warn]:
 def _fps_differ(state: TableState) -> Iterator[Warn]:
     if state.group.goal is not None or state.group.objective == "fps":
         return  # something else was asked for, or speedups are ratios of throughputs
-    rows = _contradicting(state, lambda cell: frames_by_launch(state.records, state.launches, cell, 1), _FPS_MOVE)
+
+    def frames(cell: str, beside: str) -> Mapping[int, float]:
+        return frames_by_launch(state.records, state.launches, cell, 1, beside)
+
+    rows = _contradicting(state, frames, _FPS_MOVE)
     if rows:
         yield FpsDiffer(rows=rows)
 
@@ -340,8 +344,8 @@ def _sustained_differs(state: TableState) -> Iterator[Warn]:
     if state.group.goal is not None and state.group.objective != "fps":
         return  # something else was asked for
 
-    def sustained(cell: str) -> Mapping[int, float]:
-        return sustained_by_launch(state.counted_records(cell), cell, state.rows[cell].batch)
+    def sustained(cell: str, beside: str) -> Mapping[int, float]:
+        return sustained_by_launch(state.counted_records(cell, beside), cell, state.rows[cell].batch)
 
     rows = _contradicting(state, sustained, _SUSTAINED_MOVES)
     if rows:
@@ -351,27 +355,33 @@ def _sustained_differs(state: TableState) -> Iterator[Warn]:
 def _paced_differs(state: TableState) -> Iterator[Warn]:
     if state.group.objective != "latency":
         return  # there speedups are ratios of something that a pace says nothing of
-    rows = _contradicting(state, lambda cell: paced_rate_by_launch(state.counted_records(cell), cell), _PACED_MOVES)
+
+    def paced(cell: str, beside: str) -> Mapping[int, float]:
+        return paced_rate_by_launch(state.counted_records(cell, beside), cell)
+
+    rows = _contradicting(state, paced, _PACED_MOVES)
     pairs = reversed_pairs(state)
     if rows or pairs:
         yield PacedDiffers(rows=rows, reversed=pairs, pace_ms=1e3 * state.timing.pace)
 
 
 def _contradicting(
-    state: TableState, figure: Callable[[str], Mapping[int, float]], beyond: float
+    state: TableState, figure: Callable[[str, str], Mapping[int, float]], beyond: float
 ) -> tuple[RatioRow, ...]:
     """Return the rows whose ratio of a throughput to the baseline's surely leaves their speedup's interval.
 
     Args:
         state: The group.
-        figure: Returns a cell's throughput in each launch.
+        figure: Returns a cell's throughput in each launch that counts for its comparison with another one.
         beyond: How far the interval of the ratio must lie from that of the speedup, as a fraction.
     """
     baseline = state.eligibility.baseline
     contradictions: list[RatioRow] = []
     for cell in state.rivals if baseline is not None else ():
         row = state.rows[cell]
-        ratio = log_ratio_by_launch(figure(cell), figure(baseline), state) if baseline is not None else None
+        if baseline is None:
+            continue
+        ratio = log_ratio_by_launch(figure(cell, baseline), figure(baseline, cell), state)
         ends = None if row.speedup is None else row.speedup.ends
         if row.speedup is None or ends is None or ratio is None or ratio.confidence is None:
             continue

@@ -83,7 +83,7 @@ def _clocks(cell: Cell, records: Sequence[LaunchRecord], launches: Sequence[Obse
         round_.gpu
         for record, seen in zip(records, launches, strict=True)
         for own in record.cells
-        if own.cell == cell.id and cell.id not in seen.left_out
+        if own.cell == cell.id and frozenset({cell.id}) not in seen.left_out
         for round_ in own.rounds
         if round_.block in seen.counted and round_.gpu is not None
     ]

@@ -40,9 +40,14 @@ class TableState:
         """The launches, reduced so that every block counts, disturbed ones included."""
         return self.launches if is_as_loaded(self.launches) else self.otherwise
 
-    def counted_records(self, cell: str) -> list[LaunchRecord]:
-        """Return the records of the launches that are not left out for a cell."""
-        return records_that_count(self.records, self.launches, cell)
+    def counted_records(self, cell: str, beside: str | None = None) -> list[LaunchRecord]:
+        """Return the records of the launches that are not left out for a cell, or for its comparison with another."""
+        return records_that_count(self.records, self.launches, cell, beside)
+
+    def counts(self, launch: Observed) -> bool:
+        """Whether a launch counts for any row that is compared; without such rows, whether any of its blocks does."""
+        compared = self.eligibility.compared
+        return any(map(launch.counts_for, compared)) if compared else bool(launch.counted)
 
     @property
     def blocks(self) -> tuple[BlockEvidence, ...]:

@@ -66,11 +66,11 @@ def _turns(
     records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str, baseline: str | None
 ) -> Iterable[_Turn]:
     for record, observed in zip(records, launches, strict=True):
-        rounds = rounds_that_count([record], [observed], cell)
+        rounds = rounds_that_count([record], [observed], cell, beside=baseline)
         done = [round_.neighbour for _, round_ in rounds if round_.neighbour is not None]
         alone = rounds[0][0].neighbour_alone if rounds else None
         if done and alone is not None:
-            own = () if baseline is None else rounds_that_count([record], [observed], baseline)
+            own = () if baseline is None else rounds_that_count([record], [observed], baseline, beside=cell)
             yield _Turn(rounds, own, _together(done), alone)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import permutations
 
 import numpy as np
@@ -92,15 +92,15 @@ def late_mark(records: Sequence[LaunchRecord], cell: str) -> Iterator[Mark]:
 
 def reversed_pairs(state: TableState) -> tuple[ReversedPair, ...]:
     """Return the pairs of which one is surely faster back to back, and the other at the pace."""
-    rates = {cell: paced_rate_by_launch(state.counted_records(cell), cell) for cell in state.eligibility.compared}
-    pairs = (_reversed(state, fast, slow, rates) for fast, slow in permutations(state.eligibility.compared, 2))
+    pairs = (_reversed(state, fast, slow) for fast, slow in permutations(state.eligibility.compared, 2))
     return tuple(pair for pair in pairs if pair is not None)
 
 
-def _reversed(state: TableState, fast: str, slow: str, rates: Mapping[str, Mapping[int, float]]) -> ReversedPair | None:
+def _reversed(state: TableState, fast: str, slow: str) -> ReversedPair | None:
     """Return by how much one cell is faster back to back and slower at the pace; ``None`` where that is not sure."""
     back_to_back = [-ratio for ratio in launch_ratios(state.launches, fast, slow)]
-    at_pace = log_ratio_by_launch(rates[fast], rates[slow], state)
+    counted = state.counted_records(fast, slow)
+    at_pace = log_ratio_by_launch(paced_rate_by_launch(counted, fast), paced_rate_by_launch(counted, slow), state)
     if not back_to_back or at_pace is None or at_pace.confidence is None:
         return None
     usual = interval_at(back_to_back, looks_of(state.timing), state.timing.confidence)

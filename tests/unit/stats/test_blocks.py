@@ -129,18 +129,28 @@ def test_a_launch_is_left_out_for_the_cells_with_enough_others_and_counts_for_on
     records = [with_cells(throttled(number, dirty=5 * (number == 0)), "a", "b", "far") for number in range(4)]
     records.append(with_cells(throttled(4, dirty=0), "a", "b"))
     first, *others = observe(group("a", "b", "far"), records, Timing(burn_in_blocks=0))
-    assert (first.left_out, len(first.counted)) == ({"a", "b"}, 8)
+    assert (first.left_out, len(first.counted)) == ({frozenset("a"), frozenset("b"), frozenset("ab")}, 8)
     assert log_ratio_of_launch(first, "a", "b") is None
     assert log_level(first, "a") is None
     assert log_ratio_of_launch(first, "a", "far") == 0
     assert log_level(first, "far") is not None
     assert [len(launch_ratios([first, *others], *pair)) for pair in (("a", "b"), ("a", "far"))] == [4, 4]
     assert len(rounds_that_count(records, [first, *others], "a")) == 4 * 8
+    assert len(rounds_that_count(records, [first, *others], "a", beside="far")) == 5 * 8
     counted = {cell: records_that_count(records, [first, *others], cell) for cell in ("a", "far")}
     assert {cell: [record.launch for record in own] for cell, own in counted.items()} == {
         "a": [1, 2, 3, 4],
         "far": [0, 1, 2, 3, 4],
     }
+
+
+def test_a_pair_keeps_a_launch_until_it_has_enough_others_of_its_own():
+    """Each cell ran in four undisturbed launches, and ``a`` and ``b`` in two of them together."""
+    together = [with_cells(throttled(number, dirty=5 * (number < 2)), "a", "b") for number in range(4)]
+    alone = [with_cells(throttled(number, dirty=0), "a" if number < 6 else "b") for number in range(4, 8)]
+    observed = observe(group("a", "b"), [*together, *alone], Timing(burn_in_blocks=0))
+    assert len(launch_ratios(observed, "a", "b")) == 4
+    assert [log_level(own, "a") is None for own in observed] == [True, True, False, False, False, False, True, True]
 
 
 def test_few_blocks_that_are_all_clean_count():
