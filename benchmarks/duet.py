@@ -17,7 +17,6 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,7 @@ class Runner:
     """A process that calls one runtime."""
 
     process: Any
-    orders: Connection
+    orders: Any
 
     def begin(self, seconds: float) -> None:
         """Let it call for so long."""
@@ -152,7 +151,7 @@ def _running(model: Path, asked: Sequence[tuple[str, Sequence[int]]]) -> Iterato
         yield runners
 
 
-def _work(orders: Connection, name: str, model: str, processors: Sequence[int]) -> None:
+def _work(orders: Any, name: str, model: str, processors: Sequence[int]) -> None:
     os.sched_setaffinity(0, processors)
     call = _session(name, model, len(processors))
     for _ in range(5):

@@ -21,6 +21,7 @@ from irbench.features.tune.report import (
     Preference,
     ReferenceKind,
     Reservation,
+    ReservationReason,
     RowFigures,
     TunedSetting,
     TuningNote,
@@ -54,7 +55,7 @@ _MARGIN = 1.2
 _FEW_TRIED = 20
 """With fewer a clearly better setting was often missed in made and replayed searches."""
 _RANKS: Mapping[ReferenceKind | None, int] = {"default": 0, "hint": 1, None: 2}
-_TIME_DECIDES = ("few-launches", "interval-includes-1")
+_TIME_DECIDES = ("few-launches", "interval-includes-1", "may-be-better")
 
 
 @dataclass(frozen=True)
@@ -196,11 +197,11 @@ def _of_reference(
 ) -> tuple[Conclusion, tuple[Reservation, ...]]:
     """Return what is concluded of a default or a hint: it is confirmed where no other row may be better by more."""
     others = own.only(own.rivals.keys() - {leader})
-    open_rows = tuple(_reservations(others, -math.log1p(within)))
+    open_rows = tuple(_reservations(others, -math.log1p(within), "may-be-better"))
     if row == leader:
         return "reference", open_rows
     if _is_same(lead.rivals[row], lead.evidence_of(row), within):
-        return "same", open_rows
+        return conclusion_of(open_rows) if open_rows else "same", open_rows
     reservations = (*(tuple(_reservations(lead.only([row]))) or (Reservation("same", row),)), *open_rows)
     return conclusion_of(reservations), reservations
 
@@ -279,14 +280,16 @@ def _is_known_worse(lead: Interval, evidence: PairEvidence, within: float) -> bo
     return lead.low > math.log1p(within) and all(figure.low > 0 for figure in figures)
 
 
-def _reservations(comparison: Comparison, edge: float = 0.0) -> Iterator[Reservation]:
-    """Yield what keeps leads from being known to be above an edge."""
+def _reservations(
+    comparison: Comparison, edge: float = 0.0, below: ReservationReason = "interval-includes-1"
+) -> Iterator[Reservation]:
+    """Yield what keeps leads from being known to be above an edge; ``below`` names an interval that is not."""
     for row, interval in comparison.rivals.items():
         doubt = comparison.evidence_of(row).doubt
         if interval.confidence is None:
             yield Reservation("few-launches", row)
         elif interval.low <= edge:
-            yield Reservation("interval-includes-1", row)
+            yield Reservation(below, row)
         if doubt is not None:
             yield Reservation(doubt, row)
 
@@ -294,7 +297,7 @@ def _reservations(comparison: Comparison, edge: float = 0.0) -> Iterator[Reserva
 def conclusion_of(reservations: Sequence[Reservation]) -> Conclusion:
     """Return what a lead with reservations against it is called."""
     reasons = {reservation.reason for reservation in reservations}
-    if reasons & {"interval-includes-1", "same", "rates-overlap", "rates-close"}:
+    if reasons & {"interval-includes-1", "may-be-better", "same", "rates-overlap", "rates-close"}:
         return "undecided"
     return "preview" if reasons == {"few-launches"} else "doubtful"
 
@@ -369,9 +372,10 @@ def comparison_of(state: TableState, row: str) -> Comparison:
     """Return a row against each other candidate of a table that it can be compared with."""
     candidates = state.eligibility.candidates
     rivals = rivals_of(row, state.launches, candidates, state.timing, state.eligibility.link)
+    counts = -math.log1p(state.timing.within)
     evidence = {
         other: PairEvidence(
-            _doubt(state, row, other) if lead.value > 0 else None, tuple(_other_figures(state, row, other))
+            _doubt(state, row, other) if lead.value > counts else None, tuple(_other_figures(state, row, other))
         )
         for other, lead in rivals.items()
     }
@@ -379,7 +383,7 @@ def comparison_of(state: TableState, row: str) -> Comparison:
 
 
 def _doubt(state: TableState, leader: str, rival: str) -> NoWinner | None:
-    """Return what speaks against a lead; of a row that is behind, there is none that anything could speak against."""
+    """Return what speaks against a lead, or against being as good; a row that is further behind claims neither."""
     busy: NoWinner | None = "busy" if is_as_loaded(state.launches) else None
     return doubt(state, LeadEstimate(leader, rival)) or busy or pair_order_doubt(state, leader, rival)
 
@@ -420,7 +424,10 @@ def _launches(state: TableState, interval: Interval) -> int | None:
     """Return how many launches are expected to tell a lead from none, or to show that it does not matter."""
     if interval.confidence is None:
         return math.ceil(launches_planned(len(state.eligibility.candidates), state.timing))
-    return launches_to_reach(interval, max(abs(interval.value), math.log1p(state.timing.within)), state.timing)
+    counts = math.log1p(state.timing.within)
+    is_behind = -counts < interval.value < 0
+    half_width = interval.value + counts if is_behind else max(abs(interval.value), counts)
+    return launches_to_reach(interval, half_width, state.timing)
 
 
 def whole_search_s(tried: int, settings: int, stopped_by: StoppedBy, search_s: float) -> float:

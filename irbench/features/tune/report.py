@@ -35,10 +35,11 @@ them; ``undecided``: another one looks better, and an interval includes 1, or th
 ``doubtful``: another one looks better, but the machine was too busy, for example;
 ``unopposed``: no reference can be compared with it; ``nothing``: no setting runs within the limits."""
 ReservationReason = Literal[
-    NoWinner, "few-launches", "interval-includes-1", "rates-overlap", "rates-close", "unchecked-loss"
+    NoWinner, "few-launches", "interval-includes-1", "may-be-better", "rates-overlap", "rates-close", "unchecked-loss"
 ]
-"""``few-launches``: too few for an interval; ``rates-overlap``: no rate was found at which one setting passes and the
-other fails; ``rates-close``: likewise, of two that seem to hold about the same rate;
+"""``few-launches``: too few for an interval; ``may-be-better``: a row that is not the leader may be better than the
+recommended default or hint by more than counts; ``rates-overlap``: no rate was found at which one setting passes and
+the other fails; ``rates-close``: likewise, of two that seem to hold about the same rate;
 ``unchecked-loss``: no time was left to find out whether a setting trains, which may be better; any other one is what
 speaks against a lead in every table."""
 ReferenceKind = Literal["default", "hint"]
@@ -140,8 +141,8 @@ class Reservation:
     """What keeps a recommendation from being confirmed.
 
     Attributes:
-        row: The id of the row whose comparison with the recommended setting it is about, or where a reference is
-            recommended, with the leader.
+        row: The id of the row whose comparison with the recommended one it is about; it may be the recommended one
+            itself, where the leader is another.
     """
 
     reason: ReservationReason

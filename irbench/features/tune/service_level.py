@@ -219,12 +219,13 @@ def decide_by_rates(
     beaten = {
         row: {other for other in references if other in held and _is_below(held[other], held[row])} for row in rates
     }
+    lost = set().union(*beaten.values())
     as_high = [
         row
         for row in rates
-        if not _is_below(held[row], held[leader])
+        if not any(_is_below(held[row], held[other]) for other in rates if other != row)
         and _is_close(held[row], held[leader])
-        and all(other in beaten[row] for other in beaten[leader] if complexity[other] < complexity[row])
+        and all(other in beaten[row] for other in lost if complexity[other] < complexity[row])
     ]
     row = min({leader, *as_high}, key=lambda row: (complexity[row], -rates[row]))
     if row in references:
@@ -280,7 +281,8 @@ def confirmed_by_rates(finalists: Finalists, table: ServingTable, before_s: floa
     decision = decide_by_rates(held, finalists.references, simple, doubts_of(table))
     failures = {row.id: row.failure.message for row in table.rows if row.failure is not None}
     leader = held.get(decision.leader or "")
-    found = held.get(decision.row or "") if decision.row != decision.leader else None
+    is_found = decision.row not in {decision.leader, *finalists.references}
+    found = held.get(decision.row or "") if is_found else None
     others = (cell.id for cell in group.cells if cell.id != decision.leader)
     alternatives = (
         Alternative(
@@ -288,7 +290,7 @@ def confirmed_by_rates(finalists: Finalists, table: ServingTable, before_s: floa
             finalists.references.get(row),
             gain_over(leader, held.get(row)),
             failures.get(row),
-            recommended_gain=gain_over(found, held.get(row)),
+            recommended_gain=None if row == decision.row else gain_over(found, held.get(row)),
         )
         for row in others
     )
@@ -327,7 +329,8 @@ def deciding_budget_s(table: ServingTable, decision: TuneDecision, before_s: flo
     if overlapping:
         assert table.level is not None
         needed = _AMPLE * requests_to_pass(table.level.percentile, table.confidence)
-        times = max(times, 2.0, needed / _fewest_tested(table, {*overlapping, decision.leader or ""}))
+        concerned = {*overlapping, decision.row or "", decision.leader or ""}
+        times = max(times, 2.0, needed / _fewest_tested(table, concerned))
     if times > _MOST_TIMES:
         return None
     serving_s = times * table.seconds

@@ -61,6 +61,7 @@ recommended."""
 RESERVATION_TEXTS: Mapping[ReservationReason, str] = {
     "few-launches": "there were too few launches for confidence intervals",
     "interval-includes-1": "the confidence interval of the lead over {rows} includes 1",
+    "may-be-better": "{rows} may be better than it by more than --within",
     "rates-overlap": "no rate was found that it sustains and {rows} does not",
     "rates-close": "it seems to hold about the same rate as {rows}",
     "busy": "other programs disturbed the measurement",
@@ -119,7 +120,7 @@ _FRONT_COLUMNS = (
 _CLOSE = "No setting is known to be better than {named} by more than --within{lead}."
 _OF_SETTING = ("better", "same", "preview", "undecided", "doubtful")
 _OF_LEVEL = ("better", "nothing")
-_OF_SIZE = ("interval-includes-1", "rates-close", "same")
+_OF_SIZE = ("interval-includes-1", "may-be-better", "rates-close", "same")
 _SMALL = 0.1
 """A difference that is surely not above this needs more launches than it is worth."""
 _TIMES = 1.5
@@ -344,7 +345,7 @@ def _reason(report: TuningReport) -> str:
             run=f"{report.confirmation_run or report.search_run}{results_option(report.results)}",
         )
     if kind is None and is_other:
-        gain = next(other.gain for other in report.alternatives if _is_of(setting, other))
+        gain = _gain_of_leader(report)
         if gain is not None and (gain.low or 0.0) > 1:
             better = "known to be better by more than --within"
         else:
@@ -372,6 +373,14 @@ def _reference_gains(report: TuningReport) -> Iterator[str]:
         gain = other.recommended_gain or other.gain
         if other.kind is not None and gain is not None:
             yield _reference_gain(other, gain)
+    own = _gain_of_leader(report)
+    if report.leader is not None and report.leader_kind is not None and own is not None:
+        yield _reference_gain(Alternative(report.leader, report.leader_kind), own.inverse)
+
+
+def _gain_of_leader(report: TuningReport) -> Gain | None:
+    """Return how many times as good as the recommended row the leader is; ``None`` where it is that row."""
+    return next((other.gain for other in report.alternatives if _is_of(report.setting, other)), None)
 
 
 def _lead(report: TuningReport) -> str:
@@ -381,7 +390,7 @@ def _lead(report: TuningReport) -> str:
     """
     assert report.leader is not None
     assert report.setting is not None
-    gain = next(other.gain for other in report.alternatives if _is_of(report.setting, other))
+    gain = _gain_of_leader(report)
     if gain is None:
         return f"{report.leader.label} was not compared with it"
     is_rate = report.objective == "fps" or report.level is not None
@@ -483,8 +492,11 @@ def _remedy(report: TuningReport) -> str:
 def _size_remedy(report: TuningReport) -> str:
     """Return that more launches would not help since the difference is small, or that it is unknown."""
     rows = {reservation.row for reservation in report.reservations}
-    others = [other for other in report.alternatives if other.setting.row in rows]
-    ends = [gain.ends for other in others for gain in [other.recommended_gain or other.gain] if gain is not None]
+    gains = {other.setting.row: other.recommended_gain or other.gain for other in report.alternatives}
+    own = _gain_of_leader(report)
+    if report.leader is not None and own is not None:
+        gains[report.leader.row] = own.inverse
+    ends = [gain.ends for row, gain in gains.items() if row in rows and gain is not None]
     known = [end for end in ends if end is not None and end.low > 0]
     if len(known) == len(rows):
         low, high = min(end.low for end in known), max(end.high for end in known)

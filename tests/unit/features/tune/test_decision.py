@@ -105,7 +105,7 @@ def test_four_times_the_latency_is_no_price_for_frames_that_may_be_noise():
     decision = decided(RESNET50, ("x4", "hint", "default"), traits)
     assert (decision.row, decision.leader, decision.conclusion) == ("default", "x4", "undecided")
     reasons = [(each.reason, each.row) for each in decision.reservations]
-    assert reasons == [("interval-includes-1", "default"), ("interval-includes-1", "hint")]
+    assert reasons == [("interval-includes-1", "default"), ("may-be-better", "hint")]
 
 
 def test_of_settings_that_are_as_good_one_with_a_clearly_lower_latency_is_recommended():
@@ -173,9 +173,17 @@ def test_a_default_is_not_confirmed_while_another_row_may_be_better():
     same = lead("found", default=behind(-0.015, 0.015), other=behind(-0.005, 0.1))
     able, leads = ("found", "other", "default"), {"other": {"default": behind(-0.1, 0.11)}}
     decision = decided(same, able, others=leads)
-    assert (decision.row, decision.conclusion, decision.is_confirmed) == ("default", "same", False)
-    assert decision.reservations == (Reservation("interval-includes-1", "other"),)
+    assert (decision.row, decision.conclusion, decision.is_confirmed) == ("default", "undecided", False)
+    assert decision.reservations == (Reservation("may-be-better", "other"),)
     assert decided(same, able, others={"other": {"default": behind(-0.1, 0.01)}}).is_confirmed
+
+
+def test_a_setting_is_not_confirmed_as_the_same_while_something_speaks_against_it():
+    traits = {"found": at(10, 2, 3), "default": at(20, 0)}
+    found = lead("default", found=behind(-0.004, 0.015))
+    assert decided(found, (*traits,), traits).is_confirmed
+    decision = decided(found, (*traits,), traits, default=PairEvidence("busy"))
+    assert (decision.row, decision.conclusion, decision.is_confirmed) == ("found", "undecided", False)
 
 
 def test_a_setting_that_is_surely_better_is_worth_its_latency():
@@ -331,7 +339,7 @@ def test_a_default_that_leads_is_open_where_something_speaks_against_it():
 def test_the_same_as_one_reference_is_open_where_another_may_be_better():
     found = lead("found", default=behind(-0.3, 0.5), hint=behind(-0.005, 0.015))
     decision = decided(found, traits={**TRAITS, "default": RowTraits((4,))})
-    assert (decision.conclusion, decision.row, decision.is_confirmed) == ("same", "hint", False)
+    assert (decision.conclusion, decision.row, decision.is_confirmed) == ("undecided", "hint", False)
     assert [each.row for each in decision.reservations] == ["default"]
 
 

@@ -122,6 +122,12 @@ def test_a_setting_that_is_not_better_than_the_default_does_not_take_the_place_o
     assert (decision.row, decision.is_confirmed) == ("fast", True)
 
 
+def test_a_default_is_not_recommended_that_another_row_than_the_best_is_known_to_be_above() -> None:
+    rates = {"fast": held(42, 38, 43), "simple": held(41, 41, 43), "default": held(40.5, 39, 40.9)}
+    decision = decide_by_rates(rates, DEFAULTS, {"fast": (2, 3), "simple": (2, 2), "default": (0,)})
+    assert (decision.row, decision.conclusion, decision.is_confirmed) == ("simple", "better", True)
+
+
 def test_of_rates_that_a_search_does_not_tell_apart_the_simplest_setting_is_recommended() -> None:
     rates = {"found": held(42, 41, 43), "hint": held(41, 40, 43), "default": held(40, 39, 42)}
     kinds: Mapping[str, ReferenceKind] = {"hint": "hint", "default": "default"}

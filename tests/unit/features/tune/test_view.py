@@ -271,6 +271,22 @@ def test_a_setting_is_named_by_its_label_where_it_keeps_another_one_from_being_c
     assert "over openvino x4 includes 1" in " ".join(recommendation_texts(report))
 
 
+def test_a_setting_is_compared_with_a_default_that_leads():
+    report = replace(
+        AS_GOOD,
+        conclusion="same",
+        setting=OTHER,
+        leader=DEFAULT,
+        leader_kind="default",
+        alternatives=(Alternative(OTHER, None, Gain(1.005, low=0.99, high=1.015, is_preview=False)),),
+        figures={**AS_GOOD.figures, "other": RowFigures(20.0, 30.0)},
+        reservations=(),
+    )
+    assert reason(report).startswith(
+        "It is 1.00x [0.99, 1.01] the default of openvino. No setting is significantly better"
+    )
+
+
 def test_latencies_are_not_compared_where_they_do_not_decide_or_hardly_differ():
     lower = replace(AS_GOOD, setting=X4, preferred_by=None, figures={**AS_GOOD.figures, "x4": RowFigures(32.9, 30.5)})
     assert "ms p50, not 132 ms with the vendor's hint of openvino." in reason(lower)
