@@ -8,54 +8,36 @@ be faster within 10, 20, 30, 60 and 90 s. Of equals every such claim is wrong.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 
 from benchmarks.claims import known
 from benchmarks.power_figures import Detection
-from benchmarks.real_work.layers import MANY_LAYERS, SHARES, write_model
+from benchmarks.real_work.layers import MANY_LAYERS, PROGRAM, RATIOS, write_model
 from benchmarks.steps import Step
 from benchmarks.stored import StoredRun, run_stored
 from benchmarks.workbench import MEASURED, Workbench
 from irbench.optimizer import UNOPTIMIZED
 from irbench.stats.speedups import holm_intervals, launch_ratios, verdict
 
-_IRBENCH = ("python", "-m", "benchmarks.real_work")
-_RATIOS: Mapping[str, float] = {level: 1 + share for level, share in SHARES.items() if share < 1}
-"""How many times as fast as each level the shortest graph truly is."""
+
+def power_steps(bench: Workbench, backends: Sequence[str], runs: int) -> Iterator[Step]:
+    """Yield a run of each pair, and again, so that all of them meet the same hours of the machine."""
+    model = write_model(bench.scratch / "many-layers.onnx", MANY_LAYERS)
+    near = [level for level, ratio in RATIOS.items() if ratio < 2]
+    for seed, backend, level in product(range(1, runs + 1), backends, near):
+        words = f"{backend}, run {seed}, ratio {RATIOS[level]:.2f}"
+        yield Step(words, partial(_measure, bench, model, (backend, level), seed))
 
 
-@dataclass(frozen=True)
-class Power:
-    """What is measured, and how often.
-
-    Attributes:
-        bench: Where it runs.
-        backends: Their names.
-        runs: Of each pair.
-    """
-
-    bench: Workbench
-    backends: Sequence[str]
-    runs: int
-
-    def steps(self) -> Iterator[Step]:
-        """Yield a run of each pair, and again, so that all of them meet the same hours of the machine."""
-        for seed, backend, level in product(range(1, self.runs + 1), self.backends, _RATIOS):
-            words = f"{backend}, run {seed}, ratio {_RATIOS[level]:.2f}"
-            yield Step(words, partial(self._measure, backend, level, seed))
-
-    @cached_property
-    def _model(self) -> Path:
-        return write_model(self.bench.scratch / "many-layers.onnx", MANY_LAYERS)
-
-    def _measure(self, backend: str, level: str, seed: int) -> Sequence[Detection]:
-        forms = ("--optimize", f"{UNOPTIMIZED},{level}", "--baseline", f"{backend}+{level}")
-        asked = (self._model, "--backends", backend, "--seed", seed, *forms)
-        return [detection_of(run_stored(self.bench, _IRBENCH, *asked, accept=MEASURED), backend, _RATIOS[level])]
+def _measure(bench: Workbench, model: Path, row: tuple[str, str], seed: int) -> Sequence[Detection]:
+    backend, level = row
+    forms = ("--optimize", f"{UNOPTIMIZED},{level}", "--baseline", f"{backend}+{level}")
+    asked = (model, "--backends", backend, "--seed", seed, *forms)
+    return [detection_of(run_stored(bench, PROGRAM, *asked, accept=MEASURED), backend, RATIOS[level])]
 
 
 def detection_of(run: StoredRun, subject: str, ratio: float) -> Detection:

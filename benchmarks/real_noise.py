@@ -23,17 +23,14 @@ from pathlib import Path
 
 from benchmarks.ablation_figures import ONE_AFTER_THE_OTHER, ONE_LAUNCH, UNFROZEN, over_blocks, shift_interval
 from benchmarks.claims import SHIPPED, Claim, claim_of_interval, claim_of_row, known
-from benchmarks.real_work.layers import write_model
+from benchmarks.real_work.layers import PROGRAM, RATIOS, write_model
 from benchmarks.steps import Step
 from benchmarks.stored import StoredRun, run_stored
 from benchmarks.workbench import MEASURED, Workbench
 from irbench.optimizer import UNOPTIMIZED
 from irbench.stats.observed import log_level
 
-_IRBENCH = ("python", "-m", "benchmarks.real_work")
 _EQUAL, _LONGER, _TWICE = "same", "longer", "twice"
-_RATIOS: Mapping[str, float] = {_EQUAL: 1.00, _LONGER: 1.05, _TWICE: 2.00}
-"""How many times as fast as each level the shortest graph truly is."""
 _LINEAR_RUNS = 3
 _HALF_THE_BUDGET = "45s"
 
@@ -70,13 +67,13 @@ class RealNoise:
 
     def _ablation_steps(self, backend: str, seed: int) -> Iterator[Step]:
         for level in (_EQUAL, _LONGER):
-            words = f"{_words(backend, seed)}, ratio {_RATIOS[level]:.2f}, {UNFROZEN}"
+            words = f"{_words(backend, seed)}, ratio {RATIOS[level]:.2f}, {UNFROZEN}"
             yield Step(words, partial(self._unfrozen, backend, level, seed))
         words = f"{_words(backend, seed)}, {ONE_AFTER_THE_OTHER}"
         yield Step(words, partial(self._one_after_the_other, backend, seed))
 
     def _pair_step(self, backend: str, level: str, seed: int) -> Step:
-        words = f"{_words(backend, seed)}, ratio {_RATIOS[level]:.2f}"
+        words = f"{_words(backend, seed)}, ratio {RATIOS[level]:.2f}"
         return Step(words, partial(self._pair, backend, level, seed))
 
     @cached_property
@@ -86,7 +83,7 @@ class RealNoise:
     def _pair(self, backend: str, level: str, seed: int) -> Sequence[Claim]:
         """Measure as users do; a single launch of the same run says what it would have said alone."""
         run = self._compare(backend, level, seed)
-        ratio = _RATIOS[level]
+        ratio = RATIOS[level]
         first, (row, baseline) = run.observed[0], _ids(run)
         alone = over_blocks(first, row, baseline, run.timing.confidence)
         cost = (1, run.launch_ended_s[0])
@@ -97,7 +94,7 @@ class RealNoise:
 
     def _unfrozen(self, backend: str, level: str, seed: int) -> Sequence[Claim]:
         run = self._compare(backend, level, seed, environment={"IRBENCH_NO_FREEZE": "1"})
-        return [claim_of_row(run.table, backend, _RATIOS[level], backend, UNFROZEN)]
+        return [claim_of_row(run.table, backend, RATIOS[level], backend, UNFROZEN)]
 
     def _one_after_the_other(self, backend: str, seed: int) -> Sequence[Claim]:
         """Measure the shortest graph twice, then the longer one; the run in the middle is compared with both."""
@@ -115,7 +112,7 @@ class RealNoise:
         self, backend: str, seed: int, *arguments: object, environment: Mapping[str, str] | None = None
     ) -> StoredRun:
         asked = (self._model, "--backends", backend, "--seed", seed, *arguments)
-        return run_stored(self.bench, _IRBENCH, *asked, accept=MEASURED, environment=environment)
+        return run_stored(self.bench, PROGRAM, *asked, accept=MEASURED, environment=environment)
 
 
 def _words(backend: str, seed: int) -> str:
@@ -134,7 +131,7 @@ def _unpaired(backend: str, run: StoredRun, other: StoredRun, level: str) -> Cla
     own, others = (_levels(item) for item in (run, other))
     faster = shift_interval(own, others, run.timing.confidence)
     cost = (len(own) + len(others), run.table.seconds + other.table.seconds)
-    return claim_of_interval(faster, run.timing, (backend, ONE_AFTER_THE_OTHER), _RATIOS[level], cost)
+    return claim_of_interval(faster, run.timing, (backend, ONE_AFTER_THE_OTHER), RATIOS[level], cost)
 
 
 def _levels(run: StoredRun) -> list[float]:

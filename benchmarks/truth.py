@@ -16,7 +16,7 @@ import click
 
 from benchmarks import known_speed
 from benchmarks.output import refuse_unwritable
-from benchmarks.power import Power
+from benchmarks.power import power_steps
 from benchmarks.real_noise import RealNoise
 from benchmarks.steps import Step
 from benchmarks.truth_report import ABLATION, KNOWN, PARTS, POWER, REAL, STREAMS, Report
@@ -80,7 +80,7 @@ def _steps(bench: Workbench, parts: Sequence[str], backends: Sequence[str], runs
     if REAL in parts or ABLATION in parts:
         yield from noise.steps(ablation=ABLATION in parts)
     if POWER in parts:
-        yield from Power(bench, backends, runs).steps()
+        yield from power_steps(bench, backends, runs)
 
 
 def _measured(steps: Sequence[Step], report: Report) -> Iterator[None]:

@@ -35,6 +35,8 @@ LAYERS = 40
 """Of the shortest graph."""
 MANY_LAYERS = 100
 """Of the shortest graph of those that differ by a few per cent. Their weights take 6 to 7 MiB."""
+PROGRAM = ("python", "-m", "benchmarks.real_work")
+"""Runs irbench with the levels below."""
 SHARES: Mapping[str, float] = {
     "same": 0.0,
     "longer-1": 0.01,
@@ -45,6 +47,8 @@ SHARES: Mapping[str, float] = {
     "twice": 1.0,
 }
 """How many layers each level appends, as a share of those that there are."""
+RATIOS: Mapping[str, float] = {level: 1 + share for level, share in SHARES.items()}
+"""How many times as fast as each level the shortest graph truly is."""
 
 _ROWS, _WIDTH = 512, 128
 _WEIGHT = 1e-6

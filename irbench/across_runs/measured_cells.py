@@ -27,6 +27,7 @@ from irbench.stats.figures import (
     supports_p90,
     sustained_by_launch,
     tail_percentiles_ms,
+    tails_ns,
 )
 from irbench.stats.observed import Observed, records_that_count
 from irbench.stats.rederive import observed_launches, planned_timing
@@ -116,11 +117,7 @@ def _p90_ms(samples: CellSamples) -> Sequence[float]:
 
 
 def _p99_ms(samples: CellSamples) -> Sequence[float]:
-    return tail_percentiles_ms(
-        [cell.tail_ns for record in samples.counted for cell in record.cells if cell.cell == samples.row.id],
-        99,
-        samples.timing,
-    )
+    return tail_percentiles_ms(tails_ns(samples.counted, samples.row.id), 99, samples.timing)
 
 
 def _fps(samples: CellSamples) -> Sequence[float]:

@@ -14,7 +14,7 @@ from irbench.core.row import CellResult, WithEnds, row_names
 from irbench.render.columns.neighbours import slowdown_of
 from irbench.spi import Array
 from irbench.stats.figures import Rounds
-from irbench.stats.observed import call_latency_ns
+from irbench.stats.observed import call_latency_ns, sort_blocks
 from irbench.stats.rederive import blocks_in_table, planned_timing
 from irbench.stats.run_modes.generation import between_tokens_ns
 
@@ -264,21 +264,22 @@ def samples(
     for record in launches:
         if record.group != number:
             continue
+        sorted_blocks = sort_blocks(record, timing)
         for launch in record.cells:
             row = by_cell.get(launch.cell)
             if row is None:
                 continue
-            sorted_blocks = blocks_in_table(record, document.groups[number], timing, launch.cell)
-            taken = _latencies(launch, sorted_blocks.counted)
+            blocks = blocks_in_table(record, sorted_blocks, document.groups[number], launch.cell)
+            taken = _latencies(launch, blocks.counted)
             if taken.size:
                 counted[launch.cell].append(taken)
                 of_launches.append(
                     {"key": row.key, "row": row.label, "launch": record.launch + 1, "value": float(np.median(taken))}
                 )
             rounds[launch.cell] += [
-                (launch, each) for each in launch.rounds if each.block in sorted_blocks.counted and each.part_ns.size
+                (launch, each) for each in launch.rounds if each.block in blocks.counted and each.part_ns.size
             ]
-            of_blocks += _blocks(row, launch, record.launch, sorted_blocks.dirty, sorted_blocks.counted)
+            of_blocks += _blocks(row, launch, record.launch, blocks.dirty, blocks.counted)
     places = {row.key: place for place, row in enumerate(rows)}
     of_launches.sort(key=lambda record: places[str(record["key"])])
     tokens = [record for cell, own in rounds.items() for record in _tokens(by_cell[cell], own)]

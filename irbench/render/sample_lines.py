@@ -13,7 +13,7 @@ from irbench.core.result import RunDocument
 from irbench.core.row import row_names
 from irbench.errors import IrbenchError
 from irbench.render.text_formats import csv_cells
-from irbench.stats.observed import Blocks
+from irbench.stats.observed import Blocks, sort_blocks
 from irbench.stats.rederive import blocks_in_table, planned_timing
 from irbench.store.folders import removal_of
 
@@ -95,8 +95,9 @@ def _samples_of(document: RunDocument, launches: Iterable[LaunchRecord]) -> Iter
         table = document.groups[record.group]
         names = row_names(table.cells)
         facts_of = {row.id: (document.run_id, record.group, row.model or table.model, row.batch) for row in table.cells}
+        sorted_blocks = sort_blocks(record, timing)
         for cell in record.cells:
-            blocks = blocks_in_table(record, table, timing, cell.cell)
+            blocks = blocks_in_table(record, sorted_blocks, table, cell.cell)
             whose = (names.get(cell.cell, cell.cell), cell.cell, record.launch)
             samples = (*_rounds(cell, blocks), *_tail(cell), *_paced(cell))
             yield from (SampleLine(*facts_of[cell.cell], *whose, *facts) for facts in samples)

@@ -45,12 +45,11 @@ def rounds_that_count(
 
     With ``beside`` they are those that count for the comparison with that cell.
     """
-    cells = frozenset((cell, beside or cell))
     return tuple(
         (cell_launch, round_)
         for record, observed in zip(records, launches, strict=True)
         for cell_launch in record.cells
-        if cell_launch.cell == cell and (all_blocks or cells not in observed.left_out)
+        if cell_launch.cell == cell and (all_blocks or not observed.leaves_out(cell, beside or cell))
         for round_ in cell_launch.rounds
         if round_.block in (observed.blocks if all_blocks else observed.counted)
     )
@@ -165,6 +164,11 @@ def _rounds_by_launch_number(
     pairs = zip(records, launches, strict=True)
     found = {record.launch: rounds_that_count([record], [seen], cell, beside=beside) for record, seen in pairs}
     return {launch: rounds for launch, rounds in found.items() if rounds}
+
+
+def tails_ns(records: Sequence[LaunchRecord], cell: str) -> list[NDArray[np.int64]]:
+    """Return the latencies of a cell's uninterrupted run in each launch, int64 ns; empty without ``--tail``."""
+    return [measured.tail_ns for record in records for measured in record.cells if measured.cell == cell]
 
 
 def sustained_by_launch(records: Sequence[LaunchRecord], cell: str, batch: int) -> dict[int, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
 from typing import Literal, TypeAlias
@@ -129,7 +129,15 @@ class Observed(Blocks):
 
     def counts_for(self, *cells: str) -> bool:
         """Whether the launch measured a cell or both of a pair, and counts for what is said of them."""
-        return self.log_ns.keys() >= set(cells) and frozenset(cells) not in self.left_out
+        return self.log_ns.keys() >= set(cells) and not self.leaves_out(*cells)
+
+    def counts_for_any(self, cells: Collection[str]) -> bool:
+        """Whether the launch counts for any of these cells; without cells, whether any of its blocks does."""
+        return any(map(self.counts_for, cells)) if cells else bool(self.counted)
+
+    def leaves_out(self, *cells: str) -> bool:
+        """Whether a cell or a pair can do without the launch; a pair of a cell and itself is that cell."""
+        return frozenset(cells) in self.left_out
 
 
 def observe(
@@ -174,9 +182,10 @@ def records_that_count(
     records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str, beside: str | None = None
 ) -> list[LaunchRecord]:
     """Return the records of the launches that are not left out for a cell, or for its comparison with another one."""
-    cells = frozenset((cell, beside or cell))
     pairs = zip(records, launches, strict=True)
-    return [record for record, own in pairs if (own.counted or not own.blocks) and cells not in own.left_out]
+    return [
+        record for record, own in pairs if (own.counted or not own.blocks) and not own.leaves_out(cell, beside or cell)
+    ]
 
 
 def mostly_disturbed(launches: Sequence[Blocks]) -> bool:

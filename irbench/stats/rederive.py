@@ -19,7 +19,7 @@ from irbench.stats.counter_figures import derive_counter_table
 from irbench.stats.eligibility import Admission, compares_all, decide_eligibility
 from irbench.stats.figures import frames_per_second, percentile_ms, rounds_that_count
 from irbench.stats.intervals import MOST_LAUNCHES, Interval, interval_at, looks_of
-from irbench.stats.observed import Blocks, Observed, observe, sort_blocks
+from irbench.stats.observed import Blocks, Observed, observe
 from irbench.stats.run_modes.cold_start import derive_cold_table
 from irbench.stats.run_modes.serving import derive_serving_table
 from irbench.stats.run_modes.soak import derive_soak_table
@@ -125,16 +125,15 @@ def _require_possible(timing: Timing) -> None:
         raise ValueError(f"limits of {numbers}")
 
 
-def blocks_in_table(record: LaunchRecord, table: GroupResult, timing: Timing, row: str | None = None) -> Blocks:
-    """Return which blocks of a launch were disturbed, and which the figures of its stored table are derived from.
+def blocks_in_table(record: LaunchRecord, blocks: Blocks, table: GroupResult, row: str | None = None) -> Blocks:
+    """Return the blocks of a launch, of which those count that the figures of its stored table are derived from.
 
     Args:
         record: The launch.
+        blocks: Its blocks, as :func:`irbench.stats.observed.sort_blocks` sorts them.
         table: The table.
-        timing: Says which blocks are dirty, and how many clean ones are enough.
         row: The id of the row whose figures are meant; ``None`` for those of any row of the launch.
     """
-    blocks = sort_blocks(record, timing)
     rows = [cell.cell for cell in record.cells] if row is None else [row]
     if rows and all(record.launch in table.launches_left_out.get(own, ()) for own in rows):
         return replace(blocks, counted=frozenset())

@@ -88,10 +88,7 @@ def _open_lead(launches: Sequence[Observed], eligibility: Eligibility, timing: T
 def launch_counts(launches: Sequence[Observed], eligibility: Eligibility) -> dict[str, int]:
     """Return in how many launches each healthy cell can be compared: with the baseline, where it ever is."""
     link = eligibility.link
-    return {
-        cell: sum(launch.counts_for(cell, *([] if link is None else [link])) for launch in launches)
-        for cell in eligibility.healthy
-    }
+    return {cell: sum(launch.counts_for(cell, link or cell) for launch in launches) for cell in eligibility.healthy}
 
 
 @dataclass(frozen=True)
@@ -351,8 +348,7 @@ def outlook(group: Group, records: Sequence[LaunchRecord], timing: Timing, admis
     labels = cell_names(group)
     finding = find_winner(launches, eligibility.candidates, timing, eligibility.link)
     against = contradiction(finding, launches, observe_otherwise(group, records, launches, timing), timing)
-    compared = eligibility.compared
-    counted = sum(any(map(launch.counts_for, compared)) if compared else bool(launch.counted) for launch in launches)
+    counted = sum(launch.counts_for_any(eligibility.compared) for launch in launches)
     known = Outlook(
         labels[aim.cell],
         math.exp(aim.interval.value) if aim.is_lead else None,

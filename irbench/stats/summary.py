@@ -8,9 +8,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from irbench.core.record import LaunchRecord
 from irbench.core.result import Basis, Condition, GroupResult, Lead, StoppedBy, Winner
 from irbench.core.row import CellResult, Spans, Speedup, row_of
@@ -35,6 +32,7 @@ from irbench.stats.figures import (
     span_over_launches,
     supports_p90,
     sustained_by_launch,
+    tails_ns,
     within_max_latency,
 )
 from irbench.stats.intervals import median
@@ -112,7 +110,7 @@ def _left_out(state: TableState) -> dict[str, tuple[int, ...]]:
     numbers: dict[str, list[int]] = {}
     for record, launch in zip(state.records, state.launches, strict=True):
         for cell in record.cells:
-            if frozenset({cell.cell}) in launch.left_out:
+            if launch.leaves_out(cell.cell):
                 numbers.setdefault(cell.cell, []).append(record.launch)
     return {cell: tuple(launches) for cell, launches in numbers.items()}
 
@@ -124,7 +122,8 @@ def _table(state: TableState, finding: LeadEstimate) -> GroupResult:
     against = contradiction(finding, launches, state.otherwise, timing)
     lead = finding.as_lead(doubt(state, finding) or order_doubt(state, finding), condition, against)
     count = len(state.records)
-    counted = [launch.counted if state.counts(launch) else frozenset[int]() for launch in launches]
+    compared = state.eligibility.compared
+    counted = [launch.counted if launch.counts_for_any(compared) else frozenset[int]() for launch in launches]
     blocks = [len(own) for own in counted if own]
     return table_of(
         GroupResult,
@@ -243,7 +242,7 @@ def _with_figures(
     rate, share = achieved(cell, str(first.effective.get("precision")), fps(rounds))
     return replace(
         row,
-        latency_ms=latency_ms(rounds, _tails(counted, cell.id), timing),
+        latency_ms=latency_ms(rounds, tails_ns(counted, cell.id), timing),
         p50_over_launches=spans(percentile_ms(50)),
         p90_over_launches=spans(percentile_ms(90)) if all(map(supports_p90, by_launch(rounds))) else None,
         fps=fps(rounds),
@@ -344,7 +343,3 @@ def _ranking(
     place = min((ranked.index(cell) for cell in first), default=0)
     rest = [cell for cell in ranked if cell not in first]
     return [*rest[:place], *first, *rest[place:]]
-
-
-def _tails(records: Sequence[LaunchRecord], cell: str) -> list[NDArray[np.int64]]:
-    return [cell_launch.tail_ns for record in records for cell_launch in record.cells if cell_launch.cell == cell]

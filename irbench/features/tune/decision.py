@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 
 from irbench.core.record import LaunchRecord
 from irbench.core.result import GroupResult, NoWinner, StoppedBy
@@ -132,16 +132,19 @@ class TuneDecision:
     Attributes:
         row: The id of the recommended row; ``None`` where nothing could be measured.
         leader: The id of the row that was the best; another one is recommended where it is as good, and costs less.
-        is_confirmed: Whether more launches are not expected to change what is said of it and of defaults and hints.
         preferred_by: Why the recommended row is not the leader; ``None`` where it is.
     """
 
     conclusion: Conclusion
     row: str | None
     leader: str | None
-    is_confirmed: bool = False
     reservations: tuple[Reservation, ...] = ()
     preferred_by: Preference | None = None
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether more launches are not expected to change what is said of the row and of defaults and hints."""
+        return self.row is not None and not self.reservations
 
 
 def decide(
@@ -182,14 +185,7 @@ def decide(
         comparable = references.keys() & own.rivals.keys()
         later = {other for other in comparable if traits[other].is_clearly_later(traits[row], within)}
         conclusion, reservations = _of_setting(own, comparable, later, within)
-    return TuneDecision(
-        conclusion,
-        row,
-        leader,
-        is_confirmed=not reservations,
-        reservations=reservations,
-        preferred_by=preferred_by,
-    )
+    return TuneDecision(conclusion, row, leader, reservations, preferred_by)
 
 
 def _of_reference(
@@ -311,7 +307,7 @@ def _without_leader(able: Sequence[str], references: Mapping[str, ReferenceKind]
     if not able:
         return TuneDecision("nothing", None, None)
     row = next((row for row in able if row in references), able[0])
-    return TuneDecision("reference" if row in references else "unopposed", row, row, is_confirmed=True)
+    return TuneDecision("reference" if row in references else "unopposed", row, row)
 
 
 def pareto_front(points: Iterable[FrontPoint], within: float) -> tuple[FrontPoint, ...]:
@@ -531,7 +527,7 @@ class Confirmed:
         state = _state(group, table, stored, records)
         able = state.eligibility.candidates
         leader = find_winner(state.launches, able, state.timing, state.eligibility.link).leader
-        references, compared = finalists.references, partial(comparison_of, state)
+        references, compared = finalists.references, cache(partial(comparison_of, state))
         decision = decide(leader, able, references, compared, row_traits(state, references), state.timing.within)
         lead = {} if leader is None else compared(leader).rivals
         own = {} if leader is None or decision.row in {None, leader} else compared(decision.row or "").rivals

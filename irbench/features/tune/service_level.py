@@ -244,14 +244,7 @@ def decide_by_rates(
         conclusion = "unopposed"
     else:
         conclusion = conclusion_of(reservations) if reservations else "better"
-    return TuneDecision(
-        conclusion,
-        row,
-        leader,
-        is_confirmed=not reservations,
-        reservations=reservations,
-        preferred_by=None if row == leader else "simplicity",
-    )
+    return TuneDecision(conclusion, row, leader, reservations, None if row == leader else "simplicity")
 
 
 def _reservations(

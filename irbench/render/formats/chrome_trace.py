@@ -22,7 +22,7 @@ from irbench.core.soak_row import SoakTable
 from irbench.render.formats.exported_run import Export, ExportedRun
 from irbench.render.formats.row_table import row_sources
 from irbench.render.text_formats import json_line
-from irbench.stats.observed import Blocks
+from irbench.stats.observed import Blocks, sort_blocks
 from irbench.stats.rederive import blocks_in_table, planned_timing
 from irbench.store.runs import read_launches
 
@@ -261,7 +261,7 @@ def _launches(document: RunDocument, folder: Path, rows: Sequence[Mapping[str, s
         table = document.groups[record.group]
         requests = {row.id: row.requested for row in table.cells}
         in_flight = {row: requested.streams * requested.instances for row, requested in requests.items()}
-        blocks = blocks_in_table(record, table, timing)
+        blocks = blocks_in_table(record, sort_blocks(record, timing), table)
         spans = tuple(launch_spans(record, blocks, in_flight))
         name = f"{_table_name(document, record.group)}, launch {record.launch}"
         yield _Process(name, spans, rows[record.group])

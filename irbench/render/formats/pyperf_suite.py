@@ -13,7 +13,7 @@ from irbench.render.columns.declaration import RowSource
 from irbench.render.formats.exported_run import Export, ExportedRun
 from irbench.render.formats.row_table import named_rows, row_values
 from irbench.render.text_formats import json_line
-from irbench.stats.observed import Blocks, round_statistic_ns
+from irbench.stats.observed import Blocks, round_statistic_ns, sort_blocks
 from irbench.stats.rederive import blocks_in_table, planned_timing
 from irbench.store.runs import read_launches
 
@@ -76,9 +76,10 @@ def _runs_of_rows(run: ExportedRun) -> dict[tuple[int, str], list[PyperfRun]]:
     timing = planned_timing(document.plan)
     for record in read_launches(run.folder, document):
         table = document.groups[record.group]
+        sorted_blocks = sort_blocks(record, timing)
         sync = {row.id for row in table.cells if row.mode == "sync"}
         for cell in record.cells:
-            blocks = blocks_in_table(record, table, timing, cell.cell)
+            blocks = blocks_in_table(record, sorted_blocks, table, cell.cell)
             value_s = partial(_value_s, cell, by_completion=cell.cell not in sync)
             values_s = [value_s(round_) for round_ in cell.rounds if round_.block in blocks.counted]
             burn_in = [round_ for round_ in cell.rounds if round_.block not in blocks.blocks]

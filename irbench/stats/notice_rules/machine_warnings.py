@@ -207,7 +207,8 @@ def _disturbed(state: TableState) -> Iterator[Warn]:
     dirty = sum(len(launch.dirty) for launch in state.launches)
     blocks = sum(len(launch.blocks) for launch in state.launches)
     are_many = dirty > _MANY_DIRTY * blocks
-    launches = sum(launch.is_disturbed and state.counts(launch) for launch in state.launches)
+    compared = state.eligibility.compared
+    launches = sum(launch.is_disturbed and launch.counts_for_any(compared) for launch in state.launches)
     if not (is_busy or are_many or launches):
         return
     kind = FewCleanBlocks if launches else ManyDirtyBlocks if are_many else BusyMachine

@@ -37,7 +37,7 @@ from irbench.notices.notes import BusyNeighbour, IrVersionLowered, OwnGenerateFa
 from irbench.spec import Cell
 from irbench.stats.blocks import brakes_of
 from irbench.stats.eligibility import Eligibility, changing, first_launch
-from irbench.stats.figures import tail_percentiles_ms
+from irbench.stats.figures import tail_percentiles_ms, tails_ns
 from irbench.stats.notice_rules.machine_warnings import starving
 from irbench.stats.notice_rules.table_state import TableState
 from irbench.stats.observed import Observed
@@ -83,7 +83,7 @@ def _clocks(cell: Cell, records: Sequence[LaunchRecord], launches: Sequence[Obse
         round_.gpu
         for record, seen in zip(records, launches, strict=True)
         for own in record.cells
-        if own.cell == cell.id and frozenset({cell.id}) not in seen.left_out
+        if own.cell == cell.id and not seen.leaves_out(cell.id)
         for round_ in own.rounds
         if round_.block in seen.counted and round_.gpu is not None
     ]
@@ -311,9 +311,7 @@ def _lowered_ir_versions(state: TableState) -> Iterator[Note]:
 
 def _tails(state: TableState) -> Iterator[Note]:
     for cell in state.eligibility.healthy:
-        counted = state.counted_records(cell)
-        tails = [own.tail_ns for record in counted for own in record.cells if own.cell == cell]
-        p99 = tail_percentiles_ms(tails, 99, state.timing)
+        p99 = tail_percentiles_ms(tails_ns(state.counted_records(cell), cell), 99, state.timing)
         if p99:
             yield TailRange(cell=cell, low_ms=min(p99), high_ms=max(p99))
 

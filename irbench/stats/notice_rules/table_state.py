@@ -44,11 +44,6 @@ class TableState:
         """Return the records of the launches that are not left out for a cell, or for its comparison with another."""
         return records_that_count(self.records, self.launches, cell, beside)
 
-    def counts(self, launch: Observed) -> bool:
-        """Whether a launch counts for any row that is compared; without such rows, whether any of its blocks does."""
-        compared = self.eligibility.compared
-        return any(map(launch.counts_for, compared)) if compared else bool(launch.counted)
-
     @property
     def blocks(self) -> tuple[BlockEvidence, ...]:
         """Every block of every launch."""
