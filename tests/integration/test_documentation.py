@@ -24,7 +24,7 @@ from irbench.errors import ExitCode
 
 ROOT = Path(__file__).parents[2]
 FOLLOWED = [ROOT / "README.md", ROOT / "docs" / "what-to-compare.md"]
-"""The documents whose commands are called one after the other."""
+"""The documents whose commands are called, each in a folder of its own."""
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 DEFECT = 70
 """The one exit code that no caller may rely on: a defect of irbench itself."""
@@ -149,7 +149,8 @@ def prepare_inputs(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_commands_of_the_readme_and_of_what_to_compare_work_one_after_the_other(tmp_path: Path, own_home: Path):
+@pytest.mark.parametrize("document", FOLLOWED, ids=lambda document: document.stem)
+def test_the_commands_of_a_document_work_one_after_the_other(document: Path, tmp_path: Path, own_home: Path):
     def follow(command: str) -> None:
         done = subprocess.run(command, shell=True, cwd=tmp_path, env=user, capture_output=True, text=True, timeout=600)
         accepted = FOUND_BY_COMPARISONS if command.startswith(("irbench compare", "irbench gate")) else {ExitCode.OK}
@@ -161,8 +162,8 @@ def test_the_commands_of_the_readme_and_of_what_to_compare_work_one_after_the_ot
     models.two_inputs(tmp_path).path.rename(tmp_path / "model.onnx")
     prepare_inputs(tmp_path)
     follow(f"python -c {shlex.quote(KERAS_FILE)}")
-    shown = [line for path in FOLLOWED for line in shown_lines(path.read_text()) if line.startswith("irbench ")]
+    shown = [line for line in shown_lines(document.read_text()) if line.startswith("irbench ")]
     commands = [in_small(line) for line in shown if not needs_more_than_a_machine(line)]
-    assert len(commands) > 30
+    assert len(commands) > 5
     for command in commands:
         follow(command)
