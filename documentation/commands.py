@@ -112,9 +112,8 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _option_index() -> str:
-    """Return a table of all options: which commands take each."""
-    takers: dict[str, list[str]] = {}
-    meanings: dict[str, str] = {}
+    """Return a table of all options: what each means, and in which commands."""
+    takers: dict[tuple[str, str], list[str]] = {}
     root = click.Context(cli, info_name="irbench")
     for name in cli.list_commands(root):
         command = cli.get_command(root, name)
@@ -122,12 +121,13 @@ def _option_index() -> str:
         for option, context in _all_options(command, click.Context(command, info_name=name, parent=root)):
             flag = max(option.opts, key=len)
             path = context.command_path.removeprefix("irbench ")
-            takers.setdefault(flag, []).append(f"[{path}](commands/{name}.md)")
-            meanings.setdefault(flag, prose(option.help or ""))
-    rows = [(code(flag), meanings[flag], ", ".join(takers[flag])) for flag in sorted(takers)]
+            takers.setdefault((flag, prose(option.help or "")), []).append(f"[{path}](commands/{name}.md)")
+    by_flag = sorted(takers, key=lambda named: named[0])
+    rows = [(code(flag), meaning, ", ".join(takers[flag, meaning])) for flag, meaning in by_flag]
     intro = (
-        "What an option means is told as the first of its commands tells it; their pages have the forms of values and"
-        " the defaults. In Python `--no-lock` is the keyword `no_lock`, and in plans the key `no-lock`."
+        "An option that means different things in different commands has a row for each meaning. The pages of the"
+        " commands describe the values that it accepts and its default. In Python `--no-lock` is the keyword `no_lock`,"
+        " and in plans the key `no-lock`."
     )
     return f"# Options\n\n{GENERATED}\n\n{intro}\n\n{table(('option', 'meaning', 'commands'), rows)}"
 

@@ -48,8 +48,8 @@ EXIT_CODES = {
     "2": "invalid arguments, nothing that can be measured, or a result or output that cannot be written",
     "3": "at least one row failed, or a run could not be exported or imported; the others are stored,"
     " exported or imported",
-    "4": "a verdict, the winner or a condition is undecided (run, ab, soak, compare and history with --strict, bisect,"
-    " doctor --aa, replay, reduce)",
+    "4": "a verdict, the winner or a condition is undecided (bisect, doctor --aa, replay, reduce; with --strict also"
+    " run, sweep, corun, soak, serve, train, ab, compare, history)",
     "5": "a requested backend or model is not installed",
     "6": "a condition of --fail-on could not be judged: too few launches or runs, a row or figure that is missing, or a"
     " busy machine (compare and history); or a gate was not decided",
@@ -155,14 +155,15 @@ def _run(arguments: Sequence[str] | None) -> int:
     with guarded_streams() as output:
         if _only_prints(words):
             output.stop_with_reader()
-        code = _call(words)
+        with home_warnings_shown():
+            code = _call(words)
         failure = output.finish()
         return code if failure is None else _without_output(code, failure, words)
 
 
 def _call(words: Sequence[str]) -> int:
     try:
-        with as_interrupts(), home_warnings_shown():
+        with as_interrupts():
             if COMPLETION in os.environ:
                 # which click then asks instead of its own
                 importlib.import_module("irbench.features.completion.shells")

@@ -15,7 +15,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
 from irbench.core.address import BackendAddress
-from irbench.core.suggestions import did_you_mean
+from irbench.core.suggestions import did_you_mean, nearest
 from irbench.errors import ExitCode, IrbenchError
 from irbench.spec import Artifact, Load
 from irbench.spi import (
@@ -49,6 +49,10 @@ _NOUNS = {
     PASSES: "pass",
     QUANTIZERS: "quantizer",
 }
+
+
+_GPUS = ("cuda", "gpu")
+"""What backends call an NVIDIA GPU."""
 
 
 class PluginWarning(UserWarning):
@@ -320,10 +324,13 @@ def parse_backend(text: str) -> BackendAddress:
     name, device = address
     devices = describe(BACKENDS, name).devices
     if device not in devices and ":" in text:
-        known = ", ".join(device if device == "cpu" else str(BackendAddress(name, device)) for device in devices)
+        named = {device: device if device == "cpu" else str(BackendAddress(name, device)) for device in devices}
+        meant = next((gpu for gpu in _GPUS if gpu in devices and device.casefold() in _GPUS), nearest(device, devices))
+        near = f"Did you mean {named[meant]}? " if meant else ""
+        known = ", ".join(named.values())
         raise IrbenchError(
             f"{name} has no device '{device}'.",
-            hint=f"{did_you_mean(device, devices)}Its devices: {known}; {name} without a device is the CPU.",
+            hint=f"{near}Its devices: {known}; {name} without a device is the CPU.",
         )
     return address
 

@@ -14,7 +14,7 @@ from irbench.core.record import OutputError
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter.foreign import similar_file, unknown_source
 from irbench.exporter.freshness import Notify, bundle_used, existing_bundle, source_changed
-from irbench.exporter.identity import identity, require_distributions, stored_options, tool_versions
+from irbench.exporter.identity import identity, require_distributions, require_exporter, stored_options, tool_versions
 from irbench.exporter.reads import Reads, reads_request
 from irbench.exporter.source import Source, require_code, require_possible
 from irbench.measure.clock import utc_now
@@ -170,6 +170,7 @@ def _checked(source: Source, options: ExportOptions) -> str:
     refuse_impossible(options)
     require_possible(source.text)
     exporter = _exporter_of(source)
+    require_exporter(exporter)
     require_distributions(source)
     require_code(source, options.imports)
     if options.name is not None:

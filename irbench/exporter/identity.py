@@ -115,6 +115,18 @@ def missing_distributions(model: str) -> tuple[str, ...]:
     return tuple(name for name, version in versions(registry.model(model).requires).items() if version is None)
 
 
+def require_exporter(exporter: str) -> None:
+    """Refuse an exporter whose framework is not installed, before anything announces an export."""
+    needed = versions(registry.describe_exporter(exporter).distributions)
+    missing = [name for name, version in needed.items() if version is None]
+    if missing:
+        raise IrbenchError(
+            f"{', '.join(missing)} must be installed to export models.",
+            hint=f"Install with: {install_command(*missing)}. ONNX files need no export: irbench run model.onnx",
+            exit_code=ExitCode.NOT_INSTALLED,
+        )
+
+
 def require_distributions(source: Source) -> None:
     """Refuse a model of the zoo that is built with something that is not installed."""
     missing = missing_distributions(source.text) if source.is_zoo else ()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from irbench.core import registry
+from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
 from irbench.spec.models import ConvertedPrecision, Layout, Quantize
 
@@ -95,7 +96,7 @@ def build_recipe(
             raise IrbenchError(f"Nothing is calibrated on {conversion.samples} inputs.", hint="Calibrate on 64.")
     _refuse_unknown("layout", layout, get_args(Layout))
     if passes is None and level not in LEVELS:
-        raise IrbenchError(f"There is no level {level!r}.", hint=f"Levels: {', '.join(LEVELS)}.")
+        raise IrbenchError(f"There is no level {level!r}.", hint=f"{_levels_text(level)}.")
     for graph_pass in passes or ():
         registry.graph_pass(graph_pass)
     chosen = LEVELS[level] if passes is None else tuple(passes)
@@ -117,10 +118,14 @@ def variant(name: str) -> Recipe:
     if level not in LEVELS:
         raise IrbenchError(
             f"There is no level {level!r}.",
-            hint=f"Levels: {', '.join(LEVELS)}; each may be followed by a layout and a precision: "
+            hint=f"{_levels_text(level)}; each may be followed by a layout and a precision: "
             f"{_LEVEL_OF_CONVERSIONS}-int8, {_LEVEL_OF_CONVERSIONS}-int8-static, {_LEVEL_OF_CONVERSIONS}-nchw.",
         )
     return build_recipe(level, None, conversion, layout)
+
+
+def _levels_text(mistyped: str) -> str:
+    return f"{did_you_mean(mistyped, LEVELS)}Levels: {', '.join(LEVELS)}"
 
 
 def command_options(name: str) -> str:

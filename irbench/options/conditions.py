@@ -1,4 +1,4 @@
-"""Conditions on changes as users write them, such as ``p50>5%``, and the figures that they may name."""
+"""Conditions on changes as users write them, such as ``p50:5%`` or ``p50>5%``, and the figures that they may name."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ UNITS: Mapping[str, Unit] = {
 }
 """Of each figure that is compared over runs."""
 
-_FORM = re.compile(r"\s*([a-z][a-z0-9_.]*)\s*([<>])\s*([+-]?\d+(?:\.\d+)?)\s*([%a-zA-Z]*)\s*", re.ASCII)
+_HIGHER_IS_BETTER = ("fps", "sustained", "tokens_per_s")
+
+_FORM = re.compile(r"\s*([a-z][a-z0-9_.]*)\s*([<>:])\s*([+-]?\d+(?:\.\d+)?)\s*([%a-zA-Z]*)\s*", re.ASCII)
 _FACTORS: Mapping[Unit, Mapping[str, float]] = {
     "ms": {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3},
     "bytes": {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30},
@@ -75,20 +77,34 @@ def conditions(value: str | Iterable[str]) -> tuple[Condition, ...]:
 def read_condition(text: str) -> Condition:
     """Return the condition that a text such as ``p50>5%``, ``fps<-3%`` or ``peak_memory>50MB`` spells.
 
+    ``p50:5%`` and ``fps:3%`` name how much worse a figure may get; a shell reads no redirection in them.
+
     Raises:
         ValueError: It is not a condition, names no figure or a wrong unit, or is met where nothing changed.
     """
     match = _FORM.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is not a condition on a change")
+        bare = text.strip() in UNITS
+        unquoted = "; a shell takes an unquoted > or < for the name of a file" if bare else ""
+        raise ValueError(f"{text!r} is not a condition on a change{unquoted}")
     name, sign, number, unit = match.groups()
     if name not in UNITS:
         near = did_you_mean(name, UNITS)
         raise ValueError(f"there is no figure {name!r} in {text!r}. {near}Figures: {', '.join(UNITS)}")
+    if sign == ":":
+        return _worse_by(name, number, unit, text)
     limit = float(number) * _factor(name, unit, text)
     if limit < 0 if sign == ">" else limit > 0:
         raise ValueError(f"{text!r} holds where nothing changed: limits of > are above 0, and those of < below 0")
     return Condition(text.strip(), name, sign == ">", limit, unit == "%")
+
+
+def _worse_by(name: str, number: str, unit: str, text: str) -> Condition:
+    """Return the condition that a figure gets worse by more than a limit, which has no sign."""
+    if float(number) < 0:
+        raise ValueError(f"{text!r} has a sign; write how much worse {name} may get: {name}:{number.lstrip('-')}{unit}")
+    rises = name not in _HIGHER_IS_BETTER
+    return read_condition(f"{name}{'>' if rises else '<-'}{number.lstrip('+')}{unit}")
 
 
 def slower_than(within: float) -> Condition:

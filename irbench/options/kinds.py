@@ -94,7 +94,7 @@ def text(example: str, metavar: str, type_name: str = "") -> Kind[str]:
 
 
 def _with_unit(read: Callable[[str], float]) -> Callable[[str], float]:
-    """Return what reads a time that may be milliseconds as well as seconds, so that its unit must be written."""
+    """Return what reads a time on the command line, where a number alone could be milliseconds, seconds or minutes."""
 
     def checked(text: str) -> float:
         if text.replace(".", "", 1).isdigit():
@@ -214,7 +214,9 @@ METRIC = Kind(
     written=own_code.metric_text,
     placeholder="FILE.py:FUNCTION>=N",
 )
-DURATION = Kind('"90s", or 90', _SECONDS, values.duration_s, "90s|5m", placeholder="Ns|Nm")
+DURATION = Kind(
+    '"90s", or 90', _SECONDS, values.duration_s, "90s|5m", text=_with_unit(values.duration_s), placeholder="Ns|Nm"
+)  # fmt: skip
 LATENCY = Kind(
     '"50ms", or 0.05', _SECONDS, values.duration_s, "50ms", text=_with_unit(values.duration_s), placeholder="Nms"
 )
@@ -239,9 +241,9 @@ FOLDER = Kind('"./results"', "str | PathLike[str]", values.path, "DIR", type_nam
 DATA = Kind('"speech/", or {"x": array}', "Data", asked_inputs.data, "PATH", type_name="path", written=str)
 RATES = Kind("[10, 50]", "str | float | Iterable[float]", values.rates, "10,50", written=list, placeholder="N,...")
 SERVICE_LEVEL = Kind(
-    '"p99<=50ms"', "str", values.service_level, "p99<=50ms",
+    '"p99<=50ms"', "str", values.service_level, "p99:50ms",
     written=lambda level: f"p{level.percentile:g}<={level.limit_ms:g}ms",
-    placeholder="pN<=Nms",
+    placeholder="pN:Nms",
 )  # fmt: skip
 SWEEP = Kind(
     '{"tokens": [(1, 128), (1, 64)]}',
@@ -310,9 +312,9 @@ PAIR = Kind('("onnxruntime==1.22.0", "onnxruntime==1.23.2")', "tuple[str, str]",
 MODEL_NAME = text('"resnet50"', "MODEL", "model")
 RUN = Kind('"v1.0"', "RunName", run_name, "RUN", type_name="run")
 CONDITIONS = Kind(
-    '["p50>5%", "fps<-3%"]', _NAMES, conditions.conditions, "p50>5%",
+    '["p50>5%", "fps<-3%"]', _NAMES, conditions.conditions, "p50:5%",
     entry=conditions.read_condition, collect=lambda _flag, entries: tuple(entries),
-    placeholder="FIGURE>N%",
+    placeholder="FIGURE:N%",
 )  # fmt: skip
 SELECTORS = Kind(
     '"batch=8,backends=ort"', _NAMES, values.texts, "KEY=VALUE",

@@ -98,7 +98,7 @@ def counts_or(word: str, least: int = 0) -> Callable[[str | int | Iterable[str |
     def read_one(value: str | int) -> str:
         text = str(value).strip()
         if text != word and not (text.isascii() and text.isdigit() and least <= int(text) <= _LARGEST_COUNT):
-            raise ValueError(f"{text!r} is neither {word} nor a whole number from {least}")
+            raise ValueError(f"{text!r} is neither {word} nor an integer of at least {least}")
         return text if text == word else str(int(text))
 
     def read(value: str | int | Iterable[str | int]) -> tuple[str, ...]:
@@ -134,10 +134,12 @@ def counts(value: str | SupportsIndex | Iterable[SupportsIndex]) -> tuple[int, .
 
 
 def count(value: str | SupportsIndex) -> int:
-    """Return a whole number from 1."""
+    """Return an integer of at least 1."""
     if isinstance(value, str):
-        if re.fullmatch(r"0*[1-9]\d{0,8}", value, re.ASCII) is None:
-            raise ValueError(f"{value!r} is not a whole number from 1 to {_LARGEST_COUNT}")
+        if re.fullmatch(r"0*[1-9]\d*", value, re.ASCII) is None:
+            raise ValueError(f"{value!r} is not an integer of at least 1")
+        if len(value.lstrip("0")) > len(str(_LARGEST_COUNT)):
+            raise ValueError(f"{value!r} is more than {_LARGEST_COUNT:,}")
         return int(value)
     return whole_number(value, 1, _LARGEST_COUNT)
 
@@ -149,7 +151,8 @@ def whole_number(value: SupportsIndex, least: int, largest: int) -> int:
     except TypeError:
         number = least - 1
     if not least <= number <= largest:
-        raise ValueError(f"{value!r} is not a whole number from {least} to {largest}")
+        largest_named = "" if largest == _LARGEST_COUNT else f" and at most {largest}"
+        raise ValueError(f"{value!r} is not an integer of at least {least}{largest_named}")
     return number
 
 
@@ -224,12 +227,16 @@ def _rate(value: str | float) -> float:
 
 
 def service_level(value: str) -> ServiceLevel:
-    """Return a service level: of ``"p99<=50ms"``."""
-    match = re.fullmatch(r"p(\d{1,2}(?:\.\d{1,3})?) ?<=? ?(\S.*)", value, re.ASCII) if isinstance(value, str) else None
+    """Return a service level: of ``"p99<=50ms"``, or of ``"p99:50ms"``, which no shell reads as a redirection."""
+    match = (
+        re.fullmatch(r"p(\d{1,2}(?:\.\d{1,3})?) ?(?:<=?|:) ?(\S.*)", value, re.ASCII)
+        if isinstance(value, str)
+        else None
+    )
     if match is None or not 0 < float(match[1]) < 100:
-        raise ValueError(f"{value!r} is not a percentile and a time: p99<=50ms")
+        raise ValueError(f"{value!r} is not a percentile and a time")
     if match[2].replace(".", "", 1).isdigit():
-        raise ValueError(f"{match[2]!r} has no unit: p{match[1]}<={match[2]}ms")
+        raise ValueError(f"{match[2]!r} has no unit: p{match[1]}:{match[2]}ms")
     return ServiceLevel(float(match[1]), 1e3 * pace_s(match[2]))
 
 

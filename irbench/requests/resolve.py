@@ -51,6 +51,7 @@ def resolve_bundles(
         if latest is not None:
             say(f"no model was named: taking {latest.parent.name}, the model exported last")
             return (_refreshed(latest, imports, say),)
+        validate(FIRST_MODEL, ExportOptions(imports=imports))
         say(f"no model has been exported yet: using {FIRST_MODEL}")
         return (_exported(FIRST_MODEL, imports, say),)
     return tuple(_bundle(name, imports, say) for name in dict.fromkeys(names))

@@ -57,19 +57,27 @@ def _columns() -> int:
 
 @contextmanager
 def home_warnings_shown() -> Iterator[None]:
-    """Have it be a line on stderr that models are kept in another folder than they should; others show as before."""
+    """Print once, when the block ends, that models are kept in a stand-in folder; other warnings show as before.
+
+    It comes after an error, which matters more.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("always", HomeWarning)
         show = warnings.showwarning
+        told: dict[str, None] = {}
 
         def tell(message: Warning | str, category: type[Warning], *place: Any) -> None:
             if issubclass(category, HomeWarning):
-                say(f"{_WARNING}{message}")
+                told[str(message)] = None
             else:
                 show(message, category, *place)
 
         setattr(warnings, "showwarning", tell)  # noqa: B010 - the documented way, of which type checkers know nothing
-        yield
+        try:
+            yield
+        finally:
+            for text in told:
+                say(f"{_WARNING}{text}")
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import click
 import models
 import numpy as np
 import onnx
@@ -20,6 +21,7 @@ from followed_documents import understand
 from onnx import TensorProto, helper
 from small_calls import in_small
 
+from irbench.cli import EXIT_CODES, cli, declared_commands
 from irbench.errors import ExitCode
 
 ROOT = Path(__file__).parents[2]
@@ -95,6 +97,36 @@ def test_every_target_of_make_that_is_named_exists():
     words = [re.findall(r"(?:^    |`)make ([a-z][a-z-]*)", path.read_text(), re.MULTILINE) for path in DOCUMENTS]
     named = {name for found in words for name in found}
     assert {"demo", "test"} <= named <= targets
+
+
+def test_contributing_and_make_name_the_same_durations():
+    duration = re.compile(r"(?:up to |about )?(?:\d+ minutes|half an hour|an hour|two hours)")
+    made = {
+        name: duration.findall(line)
+        for name, line in re.findall(r"^([a-z-]+):.*?## (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    }
+    named = re.findall(r"^    make ([a-z-]+) +# (.*)$", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
+    assert {name: made[name] for name, line in named if made[name]} == {
+        name: duration.findall(line) for name, line in named if made[name]
+    }
+
+
+def test_the_exit_code_of_what_is_undecided_names_every_command_that_is_strict():
+    strict = {
+        name
+        for name in declared_commands()
+        if any(option.name == "strict" for option in cli.get_command(click.Context(cli), name).params)
+    }
+    listed = EXIT_CODES["4"].partition("with --strict also ")[2].rstrip(")")
+    assert set(listed.split(", ")) == strict
+
+
+def test_a_missed_goal_of_the_intervals_is_marked_as_missed():
+    section = (ROOT / "docs" / "performance.md").read_text().partition("### Real work")[2].partition("\n### ")[0]
+    rows = re.findall(r"^\|.*?\| (\d+) of (\d+)(.*?) \|", section, re.MULTILINE)
+    assert rows
+    for found, of, mark in rows:
+        assert ("missed" in mark) == (int(found) / int(of) < 17 / 20 and int(of) > 3)
 
 
 def test_the_exit_codes_of_the_reference_are_those_of_the_program():

@@ -129,7 +129,7 @@ def nothing_runs() -> bool:
         (("--instances", "2", "--cpus", "0"), "--instances 2 needs as many processors, and 1 can be used.", "--cpus"),
         (("--instances", "2", "--cold"), "--cold and --instances cannot be combined", "Leave one of them out"),
         (("--pace", "10ms", "--cold"), "--cold and --pace cannot be combined", "Leave one of them out"),
-        (("--instances", "0"), "'0' is not a whole number from 1", "1,8"),
+        (("--instances", "0"), "'0' is not an integer of at least 1", "1,8"),
         (("--pace", "10us"), "is not a", "10ms"),
         (("--pace", "2m"), "is not a pace from 0.1ms to 60s", "10ms"),
         (("--instances", "2", "--baseline", "fake-a@instances=1"), "does not match any row", "fake-a 2x1"),

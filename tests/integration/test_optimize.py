@@ -82,7 +82,7 @@ def test_a_pass_in_which_the_process_crashes_is_left_out_and_told(model: Path, t
     [
         (("--level", "most"), "'most'", "none, basic, extended, all"),
         (("--passes", "fake-armless"), "fake-armless", "fake-harmless"),
-        (("--batch", "1,2"), "whole number", "irbench optimize --help"),
+        (("--batch", "1,2"), "an integer", "irbench optimize --help"),
         (("another.onnx", "-o", "x.onnx"), "single file", "one model at a time"),
         (
             ("--passes", "fake-idle", "--level", "basic"),

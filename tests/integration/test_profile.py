@@ -343,7 +343,7 @@ def test_progress_is_heard(model: Path) -> None:
         (("MODEL", "--compare", "basic+basic"), "names one level twice"),
         (("MODEL", "--compare", "graph+besic"), "There is no level 'besic'"),
         (("MODEL", "--compare", "graph+basic", "--optimize", "basic"), "--compare and --optimize cannot be combined."),
-        (("MODEL", "--threads", "1,2"), "is not a whole number"),
+        (("MODEL", "--threads", "1,2"), "is not an integer"),
         (("MODEL", "--optimize", "none,basic"), "none,basic"),
         (("MODEL", "--backends", "fake-f"), "Nothing can be profiled: fake-f does not report how long operators take."),
         (("MODEL", "--trace", "/nowhere/t.json"), "/nowhere is not a folder"),

@@ -194,7 +194,7 @@ def test_a_run_that_was_never_measured_is_listed_and_removed_once_nobody_measure
         (("--limit", "3", "rm", "x"), "--limit before rm", "Leave it out"),
         (("--results", "x", "rm", "x"), "--results before rm", "results rm ... --results"),
         (("--rebuild", "--limit", "3"), "cannot be combined", "Rebuild first"),
-        (("--limit", "0"), "'0' is not a whole number", "--help"),
+        (("--limit", "0"), "'0' is not an integer", "--help"),
         (("--since", "-1d"), "'-1d' is not a duration", "--help"),
     ],
 )

@@ -158,7 +158,7 @@ def test_a_bad_plan_is_refused_with_a_line_for_each_problem(plan: Path) -> None:
         assert called.err.splitlines() == [
             f"error: {plan} has 2 problems.",
             "  defaults.bach: there is no such key. Did you mean batch?",
-            "  matrix[0].streams[1]: 0 is not a whole number from 1 to 999999999",
+            "  matrix[0].streams[1]: 0 is not an integer of at least 1",
             "hint: Fix every line above; irbench plan schema prints all keys with their forms.",
         ]
 

@@ -11,8 +11,8 @@ class CompareKeywords(TypedDict, total=False):
     """The keywords of :func:`irbench.compare`; ``None`` is the default of each.
 
     Attributes:
-        fail_on: Exit with 1 if a row changed by more: p50>5%, fps<-3%, peak_memory>50MB, size>0%; with 6 if that cannot
-            be judged (for example ``["p50>5%", "fps<-3%"]``).
+        fail_on: Exit with 1 if a row got worse by more: p50:5%, fps:3%, peak_memory:50MB, size:0%; also 'p50>5%', in
+            quotes. Exit with 6 if that cannot be judged (for example ``["p50>5%", "fps<-3%"]``).
         within: Differences up to this count as the same (for example ``"2%", or 0.02``; default: 2%).
         confirm: Measure again what regressed or could not be judged, both models side by side where available, and exit
             with 1 only if a regression is found then. Without ``fail_on``: a time that is longer by more than

@@ -25,8 +25,8 @@ class CompareOptions:
     new: str
     fail_on: tuple[Condition, ...] = option(
         kinds.CONDITIONS,
-        "Exit with 1 if a row changed by more: p50>5%, fps<-3%, peak_memory>50MB, size>0%; with 6 if that cannot be"
-        " judged.",
+        "Exit with 1 if a row got worse by more: p50:5%, fps:3%, peak_memory:50MB, size:0%; also 'p50>5%', in quotes."
+        " Exit with 6 if that cannot be judged.",
         default=(),
     )
     within: float = like("within", default=Timing().within)

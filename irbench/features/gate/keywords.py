@@ -17,8 +17,8 @@ class GateKeywords(TypedDict, total=False):
     Attributes:
         limit: Smallest slowdown that matters: the run ends when it is excluded, or when a regression is found (for
             example ``"2%", or 0.02``; default: 5%).
-        fail_on: Also fail if another figure gets worse: peak_memory>20%, ready>50%, size>0%, max_err>0.001 (for example
-            ``["p50>5%", "fps<-3%"]``).
+        fail_on: Also fail if another figure gets worse by more: peak_memory:20%, ready:50%, size:0%, max_err:0.001 (for
+            example ``["p50>5%", "fps<-3%"]``).
         budget: Time limit for the whole gate, preparation included (for example ``"90s", or 90``; default: 2m).
         backends: Backends to compare, with an optional device: ort:cuda; none for the rows of ``cells`` alone (for
             example ``["ort", "openvino:gpu"]``; default: all installed that can read the model).

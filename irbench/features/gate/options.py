@@ -45,7 +45,7 @@ class GateOptions:
     )
     fail_on: tuple[Condition, ...] = option(
         kinds.CONDITIONS,
-        "Also fail if another figure gets worse: peak_memory>20%, ready>50%, size>0%, max_err>0.001.",
+        "Also fail if another figure gets worse by more: peak_memory:20%, ready:50%, size:0%, max_err:0.001.",
         default=(),
     )
     budget: float = option(

@@ -19,8 +19,9 @@ class HistoryKeywords(TypedDict, total=False):
             model).
         since: Only runs no older than this, for example 90d (for example ``"90s", or 90``).
         limit: Only the newest N runs (for example ``20``).
-        fail_on: Exit with 1 if the last confirmed change is more, or the total change since the oldest run: p50>5%,
-            fps<-3%; with 6 if that cannot be judged (for example ``["p50>5%", "fps<-3%"]``).
+        fail_on: Exit with 1 if a figure got worse by more, in the last confirmed change or since the oldest run:
+            p50:5%, fps:3%; also 'p50>5%', in quotes. Exit with 6 if that cannot be judged (for example ``["p50>5%",
+            "fps<-3%"]``).
         since_run: Take the total change since this run (for example ``"v1.0"``; default: the oldest shown).
         results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, or your data folder).
     """

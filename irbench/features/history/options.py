@@ -30,8 +30,8 @@ class HistoryOptions:
     limit: int | None = option(kinds.COUNT, "Only the newest N runs.", metavar="N")
     fail_on: tuple[Condition, ...] = option(
         kinds.CONDITIONS,
-        "Exit with 1 if the last confirmed change is more, or the total change since the oldest run: p50>5%, fps<-3%;"
-        " with 6 if that cannot be judged.",
+        "Exit with 1 if a figure got worse by more, in the last confirmed change or since the oldest run: p50:5%,"
+        " fps:3%; also 'p50>5%', in quotes. Exit with 6 if that cannot be judged.",
         default=(),
     )
     since_run: str | None = option(kinds.RUN, "Take the total change since this run.", default_text="the oldest shown")

@@ -81,7 +81,12 @@ def _nothing(model: str, stored: Iterable[str], problems: Iterable[RunProblem]) 
             details=shared,
         )
     known = sorted(stored)
+    if model in known:
+        return IrbenchError(
+            f"No stored result of {model} matches these options.",
+            hint="Leave out --backend, --since and --since-run, or choose others.",
+        )
     return IrbenchError(
-        f"No stored run has a measured row of {model} that fits.",
-        hint=f"{did_you_mean(model, known)}Models of the stored runs: {', '.join(known) or 'none'}",
+        f"There are no stored results of {model}.",
+        hint=f"{did_you_mean(model, known)}Models with stored results: {', '.join(known) or 'none'}.",
     )

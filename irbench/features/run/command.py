@@ -130,15 +130,26 @@ def _refuse_other_options(context: click.Context) -> None:
 
 
 def confirmed_first_run(options: RunOptions) -> bool:
-    """Say what a run without a model is going to do where nothing was exported yet; on a terminal, ask."""
-    from irbench.requests.resolve import FIRST_MODEL, is_first_run
+    """Return whether to export and measure the first model where none is named and none was exported yet.
+
+    On a terminal, the user is asked.
+
+    Raises:
+        IrbenchError: Nobody can be asked, or the model cannot be exported.
+    """
+    from irbench.requests.resolve import FIRST_MODEL, is_first_run, require_model
 
     if is_first_run(options.models, everything=options.all):
         from irbench.core import registry
         from irbench.features.run.view import first_run_text
         from irbench.terminal.console import confirmed
 
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise IrbenchError(
+                "No model is named, and none has been exported yet.",
+                hint=f"Name an ONNX file or a model of the zoo: irbench run model.onnx, or irbench run {FIRST_MODEL}.",
+            )
+        require_model(FIRST_MODEL, options.imports)
         say(first_run_text(FIRST_MODEL, registry.installed_backends()))
-        asks = sys.stdin.isatty() and sys.stderr.isatty()
-        return not asks or confirmed("Go on?", default=True)
+        return confirmed("Continue?", default=True)
     return True

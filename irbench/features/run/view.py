@@ -8,6 +8,6 @@ from collections.abc import Sequence
 def first_run_text(model: str, backends: Sequence[str]) -> str:
     """Return what a run is going to do that names no model where nothing was exported yet."""
     return (
-        f"Nothing was exported yet: this exports {model} from TensorFlow (a minute or less) and then measures it"
+        f"No model has been exported yet: this exports {model} from TensorFlow (up to a minute), then measures it"
         f" on {', '.join(backends)} (up to 90 s, unless options say otherwise)."
     )

@@ -29,6 +29,7 @@ from irbench.features.tune_training.keywords import TuneTrainingKeywords
 from irbench.features.tune_training.options import TUNE_TRAINING, TuneTrainingOptions
 from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import measuring
+from irbench.options import kinds
 from irbench.options.option import Option, flag_of, names_keywords
 from irbench.options.run import RunOptions
 from irbench.runner.plan import PlannedGroup
@@ -228,7 +229,8 @@ def _words(values: Mapping[str, Any], declared: Mapping[str, Option]) -> Iterato
         if value != option.default:
             written = option.kind.written(value)
             listed = ",".join(map(str, written)) if isinstance(written, list) else str(written).removesuffix(".0")
-            for word in written if option.kind.entry is not None else (listed,):
+            unit = "s" if option.kind in (kinds.DURATION, kinds.LATENCY) else ""
+            for word in written if option.kind.entry is not None else (f"{listed}{unit}",):
                 yield from (flag_of(name, option), word)
 
 

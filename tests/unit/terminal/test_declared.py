@@ -26,7 +26,7 @@ def type_of(kind: Kind) -> click.ParamType[Any]:
         (kinds.COUNTS, " 4 ", (4,)),
         (kinds.THREADS, "2", 2),
         (kinds.THREADS, "native", "native"),
-        (kinds.DURATION, "150", 150.0),
+        (kinds.DURATION, "150s", 150.0),
         (kinds.DURATION, "90s", 90.0),
         (kinds.DURATION, "1.5m", 90.0),
         (kinds.DURATION, "2 h", 7200.0),

@@ -29,13 +29,15 @@ def test_a_broken_plugin_is_told_once_also_where_the_command_fails(capsys: pytes
     assert capsys.readouterr().err == "warning: irbench-shaky is broken.\n"
 
 
-def test_where_models_are_kept_is_told_and_other_warnings_show_as_before(capsys: pytest.CaptureFixture[str]):
+def test_where_models_are_kept_is_told_at_the_end_and_other_warnings_show_as_before(capsys: pytest.CaptureFixture[str]):
     before = warnings.showwarning
     with home_warnings_shown(), pytest.warns(UserWarning, match="another") as others:
         warnings.warn("another", UserWarning, stacklevel=1)
     assert len(others) == 1
     with home_warnings_shown():
-        warnings.warn(HomeWarning(Path("/image"), Path("/tmp/irbench-1")), stacklevel=1)
+        for _ in range(2):
+            warnings.warn(HomeWarning(Path("/image"), Path("/tmp/irbench-1")), stacklevel=1)
+        assert capsys.readouterr().err == ""
     assert capsys.readouterr().err.startswith("warning: /image cannot be written: models are kept in /tmp/irbench-1.")
     assert warnings.showwarning is before
 

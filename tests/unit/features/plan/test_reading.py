@@ -112,7 +112,7 @@ def test_all_that_is_wrong_is_named_with_its_place_in_the_order_of_the_plan():
     assert "Did you mean models?" in said["defaults.modles"]
     assert "Did you mean batch?" in said["matrix[1].exclude[0].bach"]
     assert "Did you mean fp32?" in said["matrix[0].precision[1]"]
-    assert "0 is not a whole number from 1" in said["matrix[0].batch[0]"]
+    assert "0 is not an integer of at least 1" in said["matrix[0].batch[0]"]
     assert "'soon' is not a duration" in said["defaults.budget"]
     assert '"yes" is neither true nor false' in said["defaults.quick"]
     assert "it is empty" in said["matrix[0].models"]

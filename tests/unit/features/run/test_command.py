@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from irbench.core import registry
+from irbench.errors import ExitCode, IrbenchError
 from irbench.features.run import command as run
 from irbench.options.run import RunOptions
 
@@ -40,9 +41,30 @@ def test_a_declined_run_is_no_error(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.usefixtures("outlook")
-def test_elsewhere_it_is_said_and_nobody_is_asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    monkeypatch.setattr("sys.stdin", io.StringIO())
+def test_the_question_names_the_model_and_the_backends(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sys.stdin", Terminal())
+    monkeypatch.setattr("sys.stderr", shown := Terminal())
+    monkeypatch.setattr(click, "confirm", lambda *_, **_options: True)
     assert run.confirmed_first_run(RunOptions())
-    said = capsys.readouterr().err
-    assert "this exports resnet50 from TensorFlow" in said
-    assert "measures it on ort, tf (up to 90 s" in said
+    assert "this exports resnet50 from TensorFlow" in shown.getvalue()
+    assert "measures it on ort, tf (up to 90 s" in shown.getvalue()
+
+
+@pytest.mark.usefixtures("outlook")
+def test_without_a_terminal_nothing_is_exported_unasked(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    with pytest.raises(IrbenchError, match="No model is named") as caught:
+        run.confirmed_first_run(RunOptions())
+    assert "irbench run model.onnx" in caught.value.hint
+    assert caught.value.exit_code is ExitCode.USAGE
+
+
+@pytest.mark.usefixtures("outlook")
+def test_without_a_framework_no_export_is_announced(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sys.stdin", Terminal())
+    monkeypatch.setattr("sys.stderr", shown := Terminal())
+    monkeypatch.setattr("irbench.exporter.identity.installed_version", lambda _name: None)
+    with pytest.raises(IrbenchError, match="tensorflow, keras, tf2onnx must be installed") as caught:
+        run.confirmed_first_run(RunOptions())
+    assert caught.value.exit_code is ExitCode.NOT_INSTALLED
+    assert shown.getvalue() == ""
