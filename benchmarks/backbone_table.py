@@ -104,7 +104,7 @@ with seeded random weights, exported from Keras and optimised at every level
 ([docs/optimizing.md](../../docs/optimizing.md)) for batch {batch} and {length} tokens. `irbench models --family
 keras-hub` lists them. Versions: {versions}.
 
-    pip install 'irbench[keras-hub]'
+    pip install '.[keras-hub]'
     irbench optimize keras_hub_bert --level extended --batch {batch} --shape sequence={length}
 
 `export` and the levels are nodes of the graphs. `max err` is how far the outputs of the worst level are from those of

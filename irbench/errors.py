@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from enum import IntEnum
-from importlib.util import find_spec
 
 from irbench.core.plain_text import plain
 
@@ -119,11 +118,3 @@ def one_line(text: str) -> str:
     """Return ``text`` as one line that a terminal shows as it is: names in files may hold anything, and be endless."""
     shown = plain(text)
     return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST // 2]} ... {shown[-_LONGEST // 2 :]}"
-
-
-def require_libraries(modules: Collection[str], message: str, requirement: str) -> None:
-    """Refuse where a library is missing, with what ``pip install`` takes to install them."""
-    if any(find_spec(module) is None for module in modules):
-        what = "them" if len(modules) > 1 else "it"
-        hint = f"Install {what} with: pip install {requirement}"
-        raise IrbenchError(message, hint=hint, exit_code=ExitCode.NOT_INSTALLED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -88,6 +89,12 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     monkeypatch.setenv("IRBENCH_LOCK", str(home / "lock"))  # tests run side by side
     monkeypatch.delenv("COLUMNS", raising=False)  # pytest-xdist sets it, and tables would be cut to it
     return home
+
+
+@pytest.fixture(autouse=True, scope="session")
+def activated_environment() -> None:
+    """Let shells find the programs of this environment, so that hints name its ``pip`` without its path."""
+    os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from typing import Any
 
 from irbench.onnx.probe_graph import computed_precision, matmul
 from irbench.spec import Artifact, Load, Precision, Scalar
-from irbench.spi import Availability, Backend, Refusal, install_command
+from irbench.spi import Availability, Backend, Refusal, extra_command, install_command, pip_command
 from irbench_ort import openvino_provider
 from irbench_ort.placement import (
     CPU_PROVIDER,
@@ -54,7 +54,7 @@ def require(runtime: Any, device: str) -> None:
         install = install_command("onnxruntime-openvino") if device == "openvino" else _install_cuda(_cudnn_wheels())
         raise Refusal(
             f"The installed ONNX Runtime is built without {_BUILT_WITH[device]}.",
-            hint=f"pip uninstall onnxruntime, then: {install}",  # both provide the module onnxruntime
+            hint=f"{pip_command('uninstall', 'onnxruntime')} && {install}",  # both provide the module onnxruntime
         )
     if device == "cuda":
         runtime.preload_dlls()
@@ -171,7 +171,7 @@ def libraries_hint(cuda_version: str, requirements: Iterable[str], cudnn_wheels:
     ]
     if not wheels:
         return f"The build needs CUDA {cuda_version} and cuDNN 9 for it."
-    return f"The libraries of CUDA {cuda_version}, for which it is built: pip install {' '.join(wheels)}"
+    return f"The libraries of CUDA {cuda_version}, for which it is built: {install_command(*wheels)}"
 
 
 def _cudnn_wheels() -> list[str]:
@@ -181,7 +181,7 @@ def _cudnn_wheels() -> list[str]:
 
 def _install_cuda(cudnn_wheels: Collection[str]) -> str:
     """Return the command that installs ONNX Runtime for CUDA: the build that shares an installed cuDNN for CUDA 12."""
-    return f"pip install 'irbench[{'all-gpu' if 'nvidia-cudnn-cu12' in cudnn_wheels else 'ort-gpu'}]'"
+    return extra_command("all-gpu" if "nvidia-cudnn-cu12" in cudnn_wheels else "ort-gpu")
 
 
 def uses_tf32(session: Any) -> bool:

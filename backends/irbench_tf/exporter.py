@@ -9,6 +9,7 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from irbench import __version__
 from irbench.errors import ExitCode, IrbenchError, first_line
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle, Scalar, TensorSpec
 from irbench.spi import Array, Exporter, ExporterDescription, ExportRequest, ModelInMemory, install_command
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from irbench_tf.tracing import TracedFunction
 
 _ONNX_FILE, _REFERENCE_FILE = "model.onnx", "reference.npz"
-_TOOLS = ("irbench", "tensorflow", "keras", "tf2onnx", "onnx", "numpy")
+_TOOLS = ("tensorflow", "keras", "tf2onnx", "onnx", "numpy")
 _DESCRIPTION = ExporterDescription(
     framework="TensorFlow",
     distributions=("tensorflow", "keras", "tf2onnx"),
@@ -92,7 +93,7 @@ class TensorFlowExporter:
             seed=request.seed,
             reference=_write_reference(run, request),
             source=request.source,
-            versions={name: metadata.version(name) for name in _TOOLS},
+            versions={"irbench": __version__, **{name: metadata.version(name) for name in _TOOLS}},
             details={**facts, **notes, **_drawing(run), **_only_inferring(loaded)},
             batch_axes=() if set(run.axes) == {0} else run.axes,
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from irbench.spec import Artifact, Load, Scalar, TensorSpec
-from irbench.spi import Availability, Refusal
+from irbench.spi import Availability, Refusal, install_command
 from irbench_tf import precision
 from irbench_tf.options import apply_environment
 from irbench_tf.session import import_lean
@@ -27,7 +27,7 @@ def require_gpu(devices: Iterable[Any]) -> None:
     if not _has_gpu(devices):
         raise Refusal(
             "TensorFlow finds no GPU on this machine.",
-            hint="Use the CPU, or on a machine with a GPU: pip install 'tensorflow[and-cuda]'.",
+            hint=f"Use the CPU, or on a machine with a GPU: {install_command('tensorflow[and-cuda]')}",
         )
 
 

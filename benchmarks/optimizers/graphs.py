@@ -35,7 +35,7 @@ _DEADLINE_S = 900.0
 _LOCK = _ROOT / "requirements-optimizers.lock"
 _NAMED = ("onnxscript", "onnxslim", "torch", "torchvision", "transformers")
 """What makes graphs in its own environment."""
-_OWN = ("irbench", "onnxruntime", "openvino")
+_OWN = ("onnxruntime", "openvino")
 _FACTS = "graphs.json"
 _VOCABULARY = 1000.0
 
@@ -275,4 +275,4 @@ def _with_tokens(spec: InputSpec) -> InputSpec:
 def _versions() -> dict[str, str]:
     listed = (line.partition("==") for line in _LOCK.read_text(encoding="utf-8").splitlines() if "==" in line)
     others = {name: rest.split()[0] for name, _, rest in listed if name in _NAMED}
-    return {**others, **{name: version(name) for name in _OWN}}
+    return {**others, "irbench": irbench.__version__, **{name: version(name) for name in _OWN}}

@@ -1,7 +1,7 @@
 """Print a cluster of Dask for Kubernetes whose workers measure: ``python fleet_kubernetes.py IMAGE 4``.
 
-Give it to ``kubectl apply -f -``. Needs ``pip install dask-kubernetes`` here, its operator in Kubernetes, and
-``irbench[fleet]`` in the image. Then, from a pod beside it: ``irbench fleet run plan.toml --scheduler
+Give it to ``kubectl apply -f -``. Needs ``pip install dask-kubernetes`` here, its operator in Kubernetes, and irbench
+with its extra fleet in the image. Then, from a pod beside it: ``irbench fleet run plan.toml --scheduler
 tcp://irbench-scheduler:8786``.
 """
 

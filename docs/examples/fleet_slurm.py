@@ -1,7 +1,7 @@
 """Measure a plan on the nodes of a Slurm cluster: ``python fleet_slurm.py plan.toml 4``.
 
-Needs ``pip install 'irbench[fleet]' dask-jobqueue`` in a Python that the nodes see, too. Each job of Slurm has a node
-of its own and one worker. ``python fleet_slurm.py`` prints the script of a job.
+Needs, in a clone of irbench, ``pip install '.[fleet]' dask-jobqueue`` with a Python that the nodes see, too. Each job
+of Slurm has a node of its own and one worker. ``python fleet_slurm.py`` prints the script of a job.
 """
 
 import subprocess

@@ -2,7 +2,7 @@
 
 PICTURE=photo.jpg irbench run resnet18.onnx --backends ort --cell service=docs/examples/image_pipeline.py:stages
 
-The model takes one picture of shape 1 x 3 x height x width. Needs Pillow: pip install 'irbench[images]'.
+The model takes one picture of shape 1 x 3 x height x width. Needs Pillow: pip install pillow
 """
 
 import io

@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from irbench.core.plain_text import plain
-from irbench.errors import require_libraries
 from irbench.options.values import ChartForm
+from irbench.system.installation import require_libraries
 
 _LIBRARIES = {"altair": "altair", "vl_convert": "vl-convert-python"}
 SEPARATOR = "\x1f"
@@ -33,7 +33,7 @@ def require_drawing() -> None:
         IrbenchError: One of them is not installed.
     """
     message = f"Charts need {' and '.join(_LIBRARIES.values())}, which are not installed."
-    require_libraries(_LIBRARIES, message, "'irbench[report]'")
+    require_libraries(_LIBRARIES, message, "report")
 
 
 def page_svg(spec: dict[str, Any], prefix: str, rows: str = "") -> str:

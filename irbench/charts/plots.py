@@ -93,7 +93,7 @@ class Plottable:
         """Return all charts that have something to show.
 
         Raises:
-            IrbenchError: ``irbench[report]`` is not installed, or raw samples are damaged.
+            IrbenchError: the extra ``report`` is not installed, or raw samples are damaged.
         """
         require_drawing()
         return tuple(map(Plot, self._figures()))
@@ -105,7 +105,7 @@ class Plottable:
             name: Of the chart; the first by default.
 
         Raises:
-            IrbenchError: There is none of that name, ``irbench[report]`` is not installed, or raw samples are damaged.
+            IrbenchError: There is none of that name, the extra ``report`` is not installed, or raw samples are damaged.
         """
         require_drawing()
         return plot_called(name, self._figures())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from importlib import metadata
 from typing import Any
 
 from irbench.errors import ExitCode, IrbenchError
+from irbench.system.installation import DISTRIBUTION, pip_command_of
 from irbench.system.programs import python_process
 
 _NEEDED = ("numpy", "onnx")
@@ -23,7 +23,7 @@ _FLOOR = re.compile(r">=\s*([0-9.]+)")
 def worker_requirements() -> dict[str, str]:
     """Return what irbench requires of its workers' environment, by distribution: ``{"numpy": "numpy>=2.1"}``."""
     requirements: dict[str, str] = {}
-    for requirement in metadata.requires("irbench") or ():
+    for requirement in metadata.requires(DISTRIBUTION) or ():
         needed, _, marker = requirement.partition(";")
         if "extra" not in marker and name_of(needed) in _NEEDED:
             requirements[name_of(needed)] = needed.replace(" ", "")
@@ -141,6 +141,4 @@ def require_able(inspection: Inspection) -> None:
 
 def install_into(environment: Inspection, *requirements: str) -> str:
     """Return the command that installs distributions into an environment."""
-    if environment.has_pip:
-        return shlex.join([environment.python, "-m", "pip", "install", *requirements])
-    return shlex.join(["uv", "pip", "install", "--python", environment.python, *requirements])
+    return pip_command_of(environment.python, "install", *requirements, has_pip=environment.has_pip)

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from irbench.errors import ExitCode, IrbenchError
+from irbench.system.installation import extra_command
 from irbench.system.programs import clean_environment, find_program
 from irbench.worker.scratch import scratch_folder
 
@@ -153,7 +154,7 @@ def _uv() -> str:
     if program is None:
         raise IrbenchError(
             "Environments with other versions are built by uv, which is not installed.",
-            hint="Install it with: pip install 'irbench[versions]'. Or give the Python of an environment of your own.",
+            hint=f"Give the Python of an environment of your own. Or install it with: {extra_command('versions')}",
             exit_code=ExitCode.NOT_INSTALLED,
         )
     return program

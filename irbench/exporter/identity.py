@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from irbench import __version__
 from irbench.core import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter.source import Source, find_module, package_files
@@ -23,7 +24,6 @@ from irbench.system.prepared_types import prepared
 _FORMAT = 2
 """Raise it when the same request must no longer be answered by a bundle of an earlier irbench."""
 
-_TOOLS = ("irbench", "onnx")
 OWN_CODE = ("irbench.onnx", "irbench.core.feeds")
 """What exporters use of irbench: its version alone does not tell two checkouts apart."""
 
@@ -70,8 +70,8 @@ def _stored(value: Any, folder: Path) -> Any:
 
 
 def tool_versions(exporter: str) -> dict[str, str | None]:
-    """Return the versions of the distributions that an export depends on, ``None`` for one that is not installed."""
-    return versions((*_TOOLS, *registry.describe_exporter(exporter).distributions))
+    """Return the versions of what an export depends on, ``None`` for a distribution that is not installed."""
+    return {"irbench": __version__, **versions(("onnx", *registry.describe_exporter(exporter).distributions))}
 
 
 def versions(distributions: Iterable[str]) -> dict[str, str | None]:

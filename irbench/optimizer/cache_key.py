@@ -21,7 +21,7 @@ from irbench.spec import Bundle
 from irbench.spi import Description, install_command
 from irbench.system.host import int8_weight_bits
 
-_DISTRIBUTIONS = ("irbench", "onnx", "onnx-ir", "onnxscript")
+_DISTRIBUTIONS = ("onnx", "onnx-ir", "onnxscript")
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Tools:
 def find_tools(recipe: Recipe) -> Tools:
     """Return what a recipe is carried out with."""
     try:
-        versions = {name: metadata.version(name) for name in _DISTRIBUTIONS}
+        versions = {"irbench": irbench.__version__, **{name: metadata.version(name) for name in _DISTRIBUTIONS}}
     except metadata.PackageNotFoundError as error:
         install = install_command("onnxscript", "onnx-ir")
         raise _not_installed("Optimising", error.name or "a tool", install) from error

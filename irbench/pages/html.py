@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from irbench.charts.drawing import can_draw, page_svg
 from irbench.core.plain_text import plain
-from irbench.errors import IrbenchError, require_libraries
+from irbench.errors import IrbenchError
 from irbench.pages.result import PageResult
 from irbench.pages.values import (
     Heading,
@@ -24,13 +24,12 @@ from irbench.pages.values import (
 )
 from irbench.render.table import Row, TextTable
 from irbench.render.views import Block, CodeBlock, Sentence
+from irbench.system.installation import extra_command, require_libraries
 
 if TYPE_CHECKING:
     from irbench.charts.figure import Figure
 
-WITHOUT_CHARTS = (
-    "Charts are left out: they need altair and vl-convert-python. Install them with: pip install 'irbench[report]'"
-)
+WITHOUT_CHARTS = "Charts are left out: they need altair and vl-convert-python. Install them with: {}"
 WITHOUT_SAMPLES = "Charts of raw samples are left out: {}"
 _WIDE, _NARROW = 440, 200
 """Of the drawing area of charts in pixels; labels come beside it."""
@@ -42,7 +41,9 @@ def page_of(entries: Iterable[PageEntry], *, lacks_charts: bool, title: str = ""
     """Return a page of results, titled by their names if by nothing else; if it ``lacks_charts``, it says why."""
     shown = tuple(entries)
     names = dict.fromkeys(entry.name for entry in shown)
-    return Page(title or ", ".join(names), shown, WITHOUT_CHARTS if lacks_charts else "")
+    return Page(
+        title or ", ".join(names), shown, WITHOUT_CHARTS.format(extra_command("report")) if lacks_charts else ""
+    )
 
 
 def entry_of(result: PageResult, key: str) -> PageEntry:
@@ -129,7 +130,7 @@ def require_templates() -> None:
     Raises:
         IrbenchError: It is not installed.
     """
-    require_libraries(("jinja2",), "jinja2 is not installed, which pages are made with.", "'irbench[report]'")
+    require_libraries(("jinja2",), "jinja2 is not installed, which pages are made with.", "report")
 
 
 def html_of(page: Page, links: Sequence[tuple[str, str]] = ()) -> str:

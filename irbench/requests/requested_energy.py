@@ -9,12 +9,13 @@ from irbench.measure.energy import EnergyAccess, find_energy_counters
 from irbench.notices import Note
 from irbench.notices.absent_readings import AbsenceReason
 from irbench.notices.notes import EnergyIncomplete
+from irbench.system.installation import install_command
 
 _COUNTERS = "/sys/class/powercap/intel-rapl:*/energy_uj"
 
 
 _GPU_HINTS: Mapping[AbsenceReason, str] = {
-    "no-package": " Counters of the GPU need a Python package: pip install nvidia-ml-py",
+    "no-package": " Counters of the GPU need a Python package: {install}",
     "not-visible": " CUDA_VISIBLE_DEVICES hides the GPUs.",
     "unknown-order": " For the GPUs that CUDA_VISIBLE_DEVICES numbers, set CUDA_DEVICE_ORDER=PCI_BUS_ID.",
     "unreadable": " The counters of the GPUs cannot be read: see nvidia-smi.",
@@ -61,5 +62,5 @@ def energy_notes(measures_energy: bool) -> tuple[Note, ...]:
 
 def _refused(access: EnergyAccess) -> IrbenchError:
     message, hint = _REFUSALS.get(access.absent.get("processors", "no-counters"), _NO_COUNTERS)
-    also = _GPU_HINTS.get(access.absent.get("gpus", "no-driver"), "")
+    also = _GPU_HINTS.get(access.absent.get("gpus", "no-driver"), "").format(install=install_command("nvidia-ml-py"))
     return IrbenchError(f"Energy cannot be measured: {message}.", hint=f"{hint}{also}")

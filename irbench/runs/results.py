@@ -24,6 +24,7 @@ from irbench.render.formats.exported_run import ExportedRun
 from irbench.render.formats.row_table import RowTable, row_sources, row_table, row_values, table_of
 from irbench.runs.results_export import chosen_columns, export_run
 from irbench.runs.run_row import RunRow
+from irbench.system.installation import require_libraries
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -290,7 +291,7 @@ class Run(Plottable, Displayable):
             table: Its number among all tables of the run.
 
         Raises:
-            IrbenchError: There is no such table, samples are damaged, or ``irbench[report]`` is not installed.
+            IrbenchError: There is no such table, samples are damaged, or the extra ``report`` is not installed.
         """
         require_drawing()
         return tuple(map(Plot, self._figures(table)))
@@ -305,7 +306,8 @@ class Run(Plottable, Displayable):
             table: Number of the table among all tables of the run.
 
         Raises:
-            IrbenchError: There is no such table or chart, samples are damaged, or ``irbench[report]`` is not installed.
+            IrbenchError: There is no such table or chart, samples are damaged, or the extra ``report`` is not
+                installed.
         """
         require_drawing()
         return plot_called(name, self._figures(table))
@@ -373,10 +375,9 @@ def run_row(source: RowSource) -> RunRow:
 
 def _rows_to_pandas(table: RowTable) -> pd.DataFrame:
     """Return rows as a DataFrame whose columns have the same types whatever was measured."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise IrbenchError("pandas is not installed.", hint="Install it with: pip install pandas") from error
+    require_libraries(("pandas",), "pandas is not installed.")
+    import pandas as pd
+
     frame = pd.DataFrame(list(table.scalar_records()), columns=list(table.names))
     return frame.astype({column.name: _pandas_type(column) for column in table.columns if column.type in _PANDAS_TYPES})
 

@@ -38,7 +38,6 @@ from irbench.spi.backend import (
     Usage,
     UsageWriter,
     UsedModel,
-    install_command,
 )
 from irbench.spi.decoders import CacheKeeper, DecoderSession, DecoderSlot
 from irbench.spi.graphs import Pass, QuantizationMethod, QuantizationRequest, Quantizer
@@ -59,6 +58,7 @@ from irbench.spi.profiling import (
     TensorShape,
 )
 from irbench.spi.training import TrainingBackend, TrainingSession
+from irbench.system.installation import extra_command, install_command, pip_command
 
 __all__ = [
     "Array",
@@ -99,5 +99,7 @@ __all__ = [
     "Usage",
     "UsageWriter",
     "UsedModel",
+    "extra_command",
     "install_command",
+    "pip_command",
 ]

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -302,39 +299,6 @@ class LoadChecker(Protocol):
             Refusal: It is impossible, for whatever model holds that precision.
         """
         ...
-
-
-_NAME = re.compile(r"[A-Za-z0-9._-]+")
-
-
-def install_command(*distributions: str) -> str:
-    """Return the command that installs some distributions.
-
-    Args:
-        distributions: Names as on PyPI. Versions come from irbench's extras; a name that is in none has no version.
-    """
-    versions = _versions()
-    requirements = (f"{name}{versions.get(_normalised(name), '')}" for name in distributions)
-    return f"pip install {shlex.join(requirements)}"
-
-
-def _versions() -> dict[str, str]:
-    """Return the version specifiers of irbench's requirements, by distribution."""
-    try:
-        requirements = metadata.requires("irbench") or ()
-    except metadata.PackageNotFoundError:
-        return {}
-    versions: dict[str, str] = {}
-    for requirement in requirements:
-        specifier = requirement.partition(";")[0].strip()
-        name = _NAME.match(specifier)
-        if name is not None and not specifier[name.end() :].startswith("["):
-            versions.setdefault(_normalised(name[0]), specifier[name.end() :].replace(" ", ""))
-    return versions
-
-
-def _normalised(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 @dataclass(frozen=True)

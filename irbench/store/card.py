@@ -18,6 +18,7 @@ from irbench.system import host
 from irbench.system.document_damage import damage_text
 from irbench.system.file_access import read_regular, write_atomically
 from irbench.system.file_states import FileState, is_file
+from irbench.system.installation import upgrade_hint
 from irbench.system.prepared_types import prepared
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def load_card(directory: Path) -> Card:
         content = read_regular(path, MOST_BYTES)
         if msgspec.json.decode(content, type=prepared(_CardVersion)).schema_version > _SCHEMA_VERSION:
             raise IrbenchError(
-                f"{path} was written by a newer version of irbench.", hint="Upgrade irbench, or export it again."
+                f"{path} was written by a newer version of irbench.", hint=f"Export it again. Or: {upgrade_hint()}"
             )
         card = msgspec.json.decode(content, type=prepared(Card), dec_hook=_decode)
         _require_sense(card.bundle)

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from irbench.core.record import CellLaunch, LaunchRecord, ServedLoad
 from irbench.errors import IrbenchError
 from irbench.system.document_damage import damage_text
+from irbench.system.installation import upgrade_hint
 from irbench.system.prepared_types import prepared
 
 _FAMILY = b"IRBENCH"
@@ -128,7 +129,7 @@ def _checked_body(data: bytes, name: str) -> bytes:
     if not data.startswith(_MAGIC):
         raise IrbenchError(
             f"{name} was written by another version of irbench in an unknown format.",
-            hint="Update irbench: pip install --upgrade irbench",
+            hint=upgrade_hint(),
         )
     digest, body = data[len(_MAGIC) :][:_DIGEST_BYTES], data[len(_MAGIC) + _DIGEST_BYTES :]
     if hashlib.sha256(body).digest() != digest:

@@ -23,6 +23,7 @@ from irbench.errors import IrbenchError
 from irbench.store.folders import LATEST, is_ulid
 from irbench.system.document_damage import damage_text
 from irbench.system.file_access import append_synced, read_regular, sync_folder
+from irbench.system.installation import upgrade_hint
 from irbench.system.locks import hold
 from irbench.system.prepared_types import prepared
 
@@ -379,9 +380,7 @@ def _read(data: bytes, path: Path) -> tuple[Header, SweepProgress]:
             hint="Measure the plan under another name with --name; its runs are not affected.",
         ) from error
     if header.format > FORMAT:
-        raise IrbenchError(
-            f"{path} was written by a newer irbench.", hint="Update irbench: pip install --upgrade irbench"
-        )
+        raise IrbenchError(f"{path} was written by a newer irbench.", hint=upgrade_hint())
     return header, progress
 
 

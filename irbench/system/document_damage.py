@@ -13,6 +13,7 @@ from tarfile import TarError
 import msgspec
 
 from irbench.errors import IrbenchError
+from irbench.system.installation import upgrade_hint
 
 _MISSING = re.compile(r"missing required field `([^`]+)`")
 _UNKNOWN = re.compile(r"unknown field `([^`]+)`")
@@ -47,7 +48,7 @@ def refuse_newer(name: str, version: int, newest: int) -> None:
     if version > newest:
         raise IrbenchError(
             f"{name} was written by a newer irbench (format {version}; this one reads up to {newest}).",
-            hint="Update irbench: pip install --upgrade irbench",
+            hint=upgrade_hint(),
         )
 
 

@@ -15,6 +15,7 @@ from importlib import metadata
 from pathlib import Path
 
 from irbench.core import registry
+from irbench.system.installation import DIRECT_URL, DISTRIBUTION
 from irbench.system.programs import python_process
 from irbench.worker.scratch import scratch_folder
 
@@ -38,7 +39,7 @@ def source_folder() -> Path:
     folder.mkdir()
     for name in sorted({"irbench", *(value.partition(":")[0].partition(".")[0] for _, _, value in _plugins())}):
         _link(name, folder)
-    _write_metadata(folder / f"irbench-{metadata.version('irbench')}.dist-info")
+    _write_metadata(folder)
     return folder
 
 
@@ -61,13 +62,17 @@ def _link(name: str, folder: Path) -> None:
 
 
 def _write_metadata(folder: Path) -> None:
-    """Write what makes the plugins known, as if irbench were installed where the links are."""
-    folder.mkdir()
-    version, requirements = metadata.version("irbench"), metadata.requires("irbench") or ()
-    lines = ["Metadata-Version: 2.1", "Name: irbench", f"Version: {version}"]
-    lines += [f"Requires-Dist: {requirement}" for requirement in requirements]
-    (folder / "METADATA").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (folder / "entry_points.txt").write_text(_entry_points(), encoding="utf-8")
+    """Write what makes the plugins known, as if irbench were installed where the links are, from where it was."""
+    ours = metadata.distribution(DISTRIBUTION)
+    about = folder / f"{DISTRIBUTION.replace('-', '_')}-{ours.version}.dist-info"
+    about.mkdir()
+    lines = ["Metadata-Version: 2.1", f"Name: {DISTRIBUTION}", f"Version: {ours.version}"]
+    lines += [f"Requires-Dist: {requirement}" for requirement in ours.requires or ()]
+    (about / "METADATA").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (about / "entry_points.txt").write_text(_entry_points(), encoding="utf-8")
+    recorded = ours.read_text(DIRECT_URL)
+    if recorded is not None:
+        (about / DIRECT_URL).write_text(recorded, encoding="utf-8")
 
 
 def _entry_points() -> str:

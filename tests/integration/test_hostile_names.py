@@ -170,7 +170,7 @@ def test_names_in_stored_runs_are_harmless(
 def test_pages_and_charts_of_stored_runs_hold_names_as_harmless_text(
     arguments: tuple[str, ...], hostile_runs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("altair", reason="pip install 'irbench[report]'")
+    pytest.importorskip("altair", reason="needs the extra report")
     monkeypatch.chdir(tmp_path)
     called = irbench(*(hostile_runs[int(word)] if word in ("0", "1", "2") else word for word in arguments))
     assert called.code == 0, called.err

@@ -101,7 +101,7 @@ def base_environment(folder: Path) -> Path:
         if (installed / name).exists():
             (site / name).symlink_to(installed / name)
     for info in installed.glob("*.dist-info"):
-        if info.name.split("-")[0].lower() in {*base, "irbench"}:
+        if info.name.split("-")[0].lower() in {*base, "irbench_onnx"}:
             (site / info.name).symlink_to(info)
     (site / "irbench.pth").write_text("\n".join(str(ROOT / part) for part in ("", "backends", "model_zoo")))
     return folder / "bin" / "python"
@@ -141,17 +141,17 @@ def test_listings_and_help_work_without_any_runtime(bare: Path, arguments: tuple
 def test_a_missing_runtime_is_named_with_the_command_that_installs_it(bare: Path) -> None:
     called = call(bare, "run", "--backends", "ort")
     assert called.returncode == 5
-    assert "pip install 'onnxruntime>=" in called.stderr
+    assert re.search(r"pip install .*'onnxruntime>=", called.stderr)
 
 
 @pytest.mark.ci
 def test_without_any_runtime_a_run_says_what_to_install(bare: Path) -> None:
     called = call(bare, "run")
     assert called.returncode == 5
-    assert "pip install 'onnxruntime>=" in called.stderr
+    assert re.search(r"pip install .*'onnxruntime>=", called.stderr)
 
 
 def test_backends_that_are_missing_are_listed_with_their_install_command(bare: Path) -> None:
     listed = call(bare, "backends").stdout
     for distribution in ("onnxruntime>=", "openvino>=", "tensorflow<"):
-        assert f"pip install '{distribution}" in listed
+        assert re.search(rf"pip install .*'{distribution}", listed)

@@ -74,7 +74,8 @@ def test_a_library_that_is_missing_is_told_before_anything_is_done(
     called = irbench_here(*call, "--format", "parquet", "-o", "x.parquet", "--results", root)
     assert called.code == 5
     assert called.err == (
-        "error: pyarrow is not installed, which --format parquet needs.\nhint: Install it with: pip install pyarrow\n"
+        "error: pyarrow is not installed, which --format parquet needs.\n"
+        "hint: Install it with: pip install 'pyarrow>=18'\n"
     )
 
 

@@ -241,8 +241,8 @@ def test_a_run_of_a_newer_irbench_is_listed_as_a_problem_and_asks_for_an_update(
     assert "warning: " in called.err
     assert "written by a newer irbench" in called.err
     assert sound.document.run_id in called.out
-    assert refused(irbench("show", newer.document.run_id, "--results", root), "newer irbench", "pip install --upgrade")
-    assert refused(results(tmp_path / "there", "import", newer.folder), "newer irbench", "pip install --upgrade")
+    assert refused(irbench("show", newer.document.run_id, "--results", root), "newer irbench", "Upgrade irbench: ")
+    assert refused(results(tmp_path / "there", "import", newer.folder), "newer irbench", "Upgrade irbench: ")
 
 
 @pytest.mark.ci

@@ -23,7 +23,7 @@ def as_table(rows: Sequence[BackendRow]) -> Table:
     for row in rows:
         description = row.description
         cells = (description.name, description.distribution, description.version or "-", _state(row))
-        table.add_row(*(Text(cell) for cell in cells))  # as Text, because markup would eat irbench[openvino]
+        table.add_row(*(Text(cell) for cell in cells))  # as Text, because markup would eat [openvino]
     return table
 
 

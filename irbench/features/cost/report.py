@@ -24,6 +24,7 @@ from irbench.render.export_texts import export_notice_text
 from irbench.requests.graph_costs import asked_sizes, cost_at, formulas_at
 from irbench.requests.graph_files import StoredGraph
 from irbench.spec import TensorSpec
+from irbench.system.installation import require_libraries
 from irbench.worker.model_files import problem_of_weights, read_signature
 
 if TYPE_CHECKING:
@@ -113,10 +114,9 @@ class GraphCost(Displayable):
         Raises:
             IrbenchError: pandas is not installed, or there is no such scope.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise IrbenchError("pandas is not installed.", hint="Install it with: pip install pandas") from error
+        require_libraries(("pandas",), "pandas is not installed.")
+        import pandas as pd
+
         rows = [
             {name: exact_text(value) if isinstance(value, Polynomial) else value for name, value in vars(row).items()}
             for row in self.rows(scope)

@@ -19,6 +19,7 @@ from irbench.options.values import cpu_list
 from irbench.perf_events.obstacles import NotPermitted, Obstacle, not_counted
 from irbench.spec import Timing
 from irbench.stats.blocks import BRAKES
+from irbench.system.installation import install_command, pip_command
 
 _BUSY = Timing().dirty_foreign_share
 """Of the processors in use: where a block of a measurement counts as disturbed, so does a moment of looking."""
@@ -520,7 +521,7 @@ class GpuUnreadable(Finding):
     def words(self) -> FindingWords:
         if self.missing == "no-package":
             found = "There is an NVIDIA driver, and the Python package that asks it is not installed."
-            return FindingWords(found, self.effect, "Install it:", "pip install nvidia-ml-py")
+            return FindingWords(found, self.effect, "Install it:", install_command("nvidia-ml-py"))
         found = "There is an NVIDIA driver, and NVML, its library, cannot read all GPUs."
         return FindingWords(found, self.effect, "See what the driver says:", "nvidia-smi")
 
@@ -694,7 +695,7 @@ class SeveralRuntimes(Finding):
     def words(self) -> FindingWords:
         names = [package.split()[0] for package in self.packages]
         found = f"Several packages of one runtime are installed: {listing(self.packages)}."
-        command = f"pip uninstall -y {' '.join(names)} && pip install {names[-1]}"
+        command = f"{pip_command('uninstall', '-y', *names)} && {install_command(names[-1])}"
         return FindingWords(found, self.effect, self.remedy, command)
 
 
@@ -714,7 +715,7 @@ class SeveralCudnns(Finding):
     def words(self) -> FindingWords:
         names = [package.split()[0] for package in self.packages]
         found = f"Several packages of cuDNN are installed: {listing(self.packages)}."
-        command = f"pip uninstall -y {' '.join(names)} && pip install {names[0]}"
+        command = f"{pip_command('uninstall', '-y', *names)} && {install_command(names[0])}"
         return FindingWords(found, self.effect, self.remedy, command)
 
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 
+from irbench import __version__
 from irbench.across_runs.differences import fingerprint
 from irbench.api.progress import Reporter
 from irbench.core import registry
@@ -115,7 +115,7 @@ def measure_peaks(
         machine=fingerprint(host.describe()),
         measured=utc_now().isoformat(timespec="seconds"),
         command=_command(options),
-        irbench_version=version("irbench"),
+        irbench_version=__version__,
         run_id=products.run_id,
         compute=products.peaks,
         bandwidth=bandwidth_from(samples, planned.bandwidth.levels),

@@ -45,8 +45,9 @@ def run(plan: str, form: str, output: Path | None, **options: Any) -> int:
     """Measure every table of a plan on every target, and collect the runs here.
 
     PLAN is a TOML file, or the name of a plan from `irbench plan list`. FILE.toml of --targets names the machines, and
-    each needs the same irbench[fleet]; without it, this machine alone measures. Every target measures one table at a
-    time. What was measured is stored here table by table, and a call that was interrupted goes on with --resume.
+    each needs the same irbench with its extra fleet; without it, this machine alone measures. Every target measures
+    one table at a time. What was measured is stored here table by table, and a call that was interrupted goes on with
+    --resume.
     """
     from irbench.features.plan.reading import read_plan
 

@@ -23,6 +23,7 @@ import msgspec
 from irbench.errors import first_line
 from irbench.features.fleet import on_target
 from irbench.system.confinement import TCP_SINCE, Confinement, confine
+from irbench.system.installation import DISTRIBUTION
 from irbench.system.prepared_types import prepared
 from irbench.system.signals import die_with_parent
 
@@ -241,7 +242,7 @@ class _Endpoint:
 
         is_version = call.task == "version"
         future = self._client.submit(
-            *((metadata.version, "irbench") if is_version else (on_target.call, call.task, *call.arguments)),
+            *((metadata.version, DISTRIBUTION) if is_version else (on_target.call, call.task, *call.arguments)),
             workers=[call.worker],
             allow_other_workers=False,
             resources={RESOURCE: 1} if call.measures else None,

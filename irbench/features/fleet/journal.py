@@ -25,6 +25,7 @@ from irbench.measure.clock import utc_now
 from irbench.store.sweeps import require_name
 from irbench.system.document_damage import damage_text
 from irbench.system.file_access import append_synced, read_regular, write_atomically
+from irbench.system.installation import upgrade_hint
 from irbench.system.locks import hold
 from irbench.system.prepared_types import prepared
 
@@ -280,7 +281,7 @@ def read_journal(root: Path, name: str) -> JournalDocument | None:
             hint="Run the plan under another name with --name; its runs are not affected.",
         ) from error
     if document.format != FORMAT:
-        raise IrbenchError(f"{path} was written by a newer irbench.", hint="Update irbench.")
+        raise IrbenchError(f"{path} was written by a newer irbench.", hint=upgrade_hint())
     return document
 
 

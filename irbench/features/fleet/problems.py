@@ -13,6 +13,7 @@ from irbench.core.plain_text import plain
 from irbench.features.fleet.dask_process import RESOURCE
 from irbench.features.fleet.messages import FORMAT, TargetFacts
 from irbench.features.fleet.targets import FleetFile
+from irbench.system.installation import elsewhere_command
 
 _SSH_PORT: Final = 22
 
@@ -42,7 +43,7 @@ Code: TypeAlias = Literal[
 _TEXTS: Mapping[Code, tuple[str, str]] = {
     "irbench-version": (
         "it has irbench {there}, and {needed} is needed",
-        "pip install 'irbench[fleet]=={needed}' there",
+        "install irbench {needed} with its extra fleet there{install}",
     ),
     "dask-version": ("it has distributed {there}, and {needed} is needed", "install that version there"),
     "distribution-missing": ("it has no {subject}, and {needed} is required", "install it there"),
@@ -52,7 +53,7 @@ _TEXTS: Mapping[Code, tuple[str, str]] = {
     "answers-otherwise": ("it does not answer as this irbench does", "install the same version there"),
     "not-started": (
         "irbench does not start there{said}",
-        "pip install 'irbench[fleet]=={needed}' there, and name that Python with `python`",
+        "install irbench {needed} with its extra fleet there, and name that Python with `python`{install}",
     ),
     "no-answer": ("it does not answer", "look at its load and its network"),
     "python-missing": ("{subject} cannot be started{said}", "check `python` of this target"),
@@ -127,7 +128,9 @@ class TargetProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         known_as = bare_host if self.port == _SSH_PORT else f"[{bare_host}]:{self.port}"
         scan = f"ssh-keyscan -p {self.port} {bare_host}"
         replace = f"ssh-keygen -R '{known_as}' -f {self.subject} && {scan} >> {self.subject}"
-        more = {"said": said, "reason": self.said, "scan": scan, "replace": replace}
+        command = elsewhere_command(__version__, "fleet")
+        install = f": {command}" if command else ""
+        more = {"said": said, "install": install, "reason": self.said, "scan": scan, "replace": replace}
         values = {**msgspec.structs.asdict(self), **more}
         return plain(text.format(**values))
 

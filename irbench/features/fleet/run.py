@@ -15,7 +15,7 @@ import msgspec
 
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.core.suggestions import did_you_mean
-from irbench.errors import IrbenchError, require_libraries
+from irbench.errors import IrbenchError
 from irbench.features.fleet.asked_models import command_of, plan_of_models
 from irbench.features.fleet.coordinator import Coordinator
 from irbench.features.fleet.job_queue import JobQueue
@@ -40,6 +40,7 @@ from irbench.requests.run_requests import refuse_contradictions
 from irbench.runs.results import Interrupted
 from irbench.store.folders import default_root
 from irbench.system import host
+from irbench.system.installation import require_libraries
 
 if TYPE_CHECKING:
     from irbench.features.fleet.diagnosis import FleetDiagnosis
@@ -51,7 +52,7 @@ T = TypeVar("T")
 
 def require_extra() -> None:
     """Refuse where the libraries of the extra are missing."""
-    require_libraries(_LIBRARIES, "A fleet needs distributed and asyncssh.", "'irbench[fleet]'")
+    require_libraries(_LIBRARIES, "A fleet needs distributed and asyncssh.", "fleet")
 
 
 def fleet_file(targets: Path | None, scheduler: str | None) -> FleetFile:

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from irbench.core.counter_row import CounterFigure
-from irbench.errors import IrbenchError
 from irbench.features.profile.joining import JoinedCell, joined_cells
 from irbench.features.profile.profile_document import ProfileDocument
 from irbench.features.profile.report import By, ClassCounters, PartRow, ProfileReport
 from irbench.render.text_formats import csv_cell, json_line
 from irbench.store.file_errors import explained
 from irbench.system.file_access import replacing
+from irbench.system.installation import require_libraries
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,10 +115,9 @@ def rows_as_csv(rows: Sequence[ProfileRow]) -> str:
 
 def rows_to_pandas(rows: Sequence[ProfileRow]) -> pd.DataFrame:
     """Return rows as a DataFrame."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise IrbenchError("pandas is not installed.", hint="Install it with: pip install pandas") from error
+    require_libraries(("pandas",), "pandas is not installed.")
+    import pandas as pd
+
     frame = pd.DataFrame([asdict(row) for row in rows], columns=[column.name for column in fields(ProfileRow)])
     return frame.astype({**dict.fromkeys(_WHOLE_OR_UNKNOWN, "Int64"), **dict.fromkeys(_REAL_OR_UNKNOWN, "float64")})
 

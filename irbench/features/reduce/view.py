@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from irbench import __version__
 from irbench.core.graph_record import UNCUTTABLE_TEXTS, Uncuttable
 from irbench.core.quantities import NOT_MEASURED, error_size, plural, significant
 from irbench.core.row import Speedup
@@ -42,6 +43,7 @@ from irbench.render.text_formats import bullets, code_block, heading, markdown_t
 from irbench.render.views import CodeBlock, Document
 from irbench.spec import Timing, shape_text
 from irbench.store.folders import results_option
+from irbench.system.installation import elsewhere_command
 
 CRITERION_TEXTS: Mapping[Criterion, str] = {
     "slower": "{backend} is slower than {than} by {factor:g}x",
@@ -317,7 +319,9 @@ def _bug_report_parts(report: ReductionReport) -> Iterator[str]:
     if report.reduced is not None:
         yield "## How to repeat it"
         expected = f" `{EXPECTED_FILE}` has what the reference answers." if report.reduced.has_expected else ""
-        yield f"In the folder of `{MODEL_FILE}` and `{INPUTS_FILE}`, with irbench (`pip install irbench`):{expected}"
+        install = elsewhere_command(__version__)
+        how = f" (`{install}`)" if install else ""
+        yield f"In the folder of `{MODEL_FILE}` and `{INPUTS_FILE}`, with irbench{how}:{expected}"
         yield code_block(shlex.join(report.repeat), "sh")
         for backend, program in report.code.items():
             yield markdown_text(f"{backend} without irbench:")

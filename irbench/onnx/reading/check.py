@@ -14,6 +14,7 @@ from irbench.onnx.reading import external_data, signature
 from irbench.onnx.reading.external_data import read_outline
 from irbench.onnx.reading.protobuf import DAMAGED, Field, GraphField, Model, Node, fields, mapped, text
 from irbench.onnx.reading.signature import Signature
+from irbench.system.installation import pip_command
 
 if TYPE_CHECKING:
     import onnx
@@ -59,7 +60,6 @@ def _inside(data: memoryview, outer: Field) -> Iterator[Field]:
     return fields(data, outer.start, outer.end)
 
 
-_UPGRADE = "Upgrade it: pip install -U onnx. Or lower the model: onnx.version_converter.convert_version(model, {})"
 _LONGEST_REASON = 200
 
 
@@ -172,8 +172,13 @@ def _refuse_future_opset(path: Path, opset: int | None) -> None:
     known = defs.onnx_opset_version()
     if opset is not None and opset > known:
         raise IrbenchError(
-            f"{path} uses opset {opset}, and the installed onnx supports up to {known}.", hint=_UPGRADE.format(known)
+            f"{path} uses opset {opset}, and the installed onnx supports up to {known}.",
+            hint=_upgrade(f"the model: onnx.version_converter.convert_version(model, {known})"),
         )
+
+
+def _upgrade(lowered: str) -> str:
+    return f"Lower {lowered}. Or upgrade onnx: {pip_command('install', '--upgrade', 'onnx')}"
 
 
 def _refuse_future_format(path: Path, model: onnx.ModelProto) -> None:
@@ -182,7 +187,7 @@ def _refuse_future_format(path: Path, model: onnx.ModelProto) -> None:
     if model.ir_version > IR_VERSION:
         raise IrbenchError(
             f"{path} has format version {model.ir_version}, and the installed onnx supports up to {IR_VERSION}.",
-            hint=f"Upgrade it: pip install -U onnx. Or lower the version: model.ir_version = {IR_VERSION}",
+            hint=_upgrade(f"the version: model.ir_version = {IR_VERSION}"),
         )
 
 

@@ -8,9 +8,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from irbench import __version__
-from irbench.errors import ExitCode, IrbenchError
 from irbench.render.columns.declaration import Column
 from irbench.render.formats.row_table import RowTable
+from irbench.system.installation import require_libraries
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,10 +87,7 @@ def _metadata(column: Column[Any]) -> dict[str, str]:
 
 
 def _pyarrow() -> Any:
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise IrbenchError(
-            "pyarrow is not installed.", hint="Install it with: pip install pyarrow", exit_code=ExitCode.NOT_INSTALLED
-        ) from error
+    require_libraries(("pyarrow",), "pyarrow is not installed.")
+    import pyarrow as pa
+
     return pa

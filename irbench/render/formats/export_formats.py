@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from irbench.core.suggestions import did_you_mean
-from irbench.errors import IrbenchError, require_libraries
+from irbench.errors import IrbenchError
+from irbench.system.installation import require_libraries
 
 if TYPE_CHECKING:
     from irbench.render.formats.exported_run import Export
@@ -69,7 +70,7 @@ class ExportFormat:
         """Refuse where the library that it needs is missing."""
         if self.library:
             message = f"{self.library} is not installed, which --format {self.name} needs."
-            require_libraries((self.library,), message, self.library)
+            require_libraries((self.library,), message)
 
 
 _ALL = (

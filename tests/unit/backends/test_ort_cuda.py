@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 
 from irbench.spec import Artifact, Io, Load, TensorSpec
-from irbench.spi import Refusal
+from irbench.spi import Refusal, extra_command
 from irbench_ort import backend, devices
 from irbench_ort.devices import libraries_hint, providers, read_back, require, uses_tf32
 from irbench_ort.options import parse_options
@@ -27,7 +27,7 @@ def test_cuda_is_refused_by_a_build_without_it():
 
     with pytest.raises(Refusal, match="without CUDA") as caught:
         require(WithoutCuda, "cuda")
-    assert "pip install 'irbench[ort-gpu]'" in caught.value.hint
+    assert extra_command("ort-gpu") in caught.value.hint
 
 
 # as the metadata of onnxruntime-gpu 1.26 and 1.31 have them
@@ -54,7 +54,7 @@ def test_a_second_cudnn_belongs_in_an_environment_of_its_own():
     hint = libraries_hint("13.0", FOR_CUDA_13, ["nvidia-cudnn-cu12"])
     assert "would overwrite files of nvidia-cudnn-cu12" in hint
     assert "python -m venv" in hint
-    assert "pip install 'irbench[all-gpu]'" in hint
+    assert extra_command("all-gpu") in hint
     assert "nvidia-cudnn-cu13" not in hint
 
 

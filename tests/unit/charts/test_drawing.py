@@ -12,7 +12,7 @@ from irbench.charts.drawing import SEPARATOR, can_draw, drawn, page_svg
 from irbench.charts.records import chart_rows, speedups
 
 if not can_draw():
-    pytest.skip("pip install 'irbench[report]'", allow_module_level=True)
+    pytest.skip("needs the extra report", allow_module_level=True)
 
 import altair as alt
 

@@ -13,7 +13,7 @@ from irbench.charts.drawing import can_draw
 from irbench.errors import IrbenchError
 
 if not can_draw():
-    pytest.skip("pip install 'irbench[report]'", allow_module_level=True)
+    pytest.skip("needs the extra report", allow_module_level=True)
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ def test_no_other_row_beats_those_on_the_front_in_latency_and_fps():
 
 
 def test_the_throughput_of_generations_is_in_tokens():
-    tables = pytest.importorskip("irbench.charts.tables", reason="pip install 'irbench[report]'", exc_type=ImportError)
+    tables = pytest.importorskip("irbench.charts.tables", reason="needs the extra report", exc_type=ImportError)
     tokens = Spans(320.0, low=300.0, high=340.0)
     rows = [
         cell("ort", id=f"x{streams}", fps=10.0, requested=Requested(2, streams, "fp32"),

@@ -14,7 +14,7 @@ from irbench.charts.records import Record, chart_rows, speed_bars
 from irbench.core.row import CellResult
 
 if not can_draw():
-    pytest.skip("pip install 'irbench[report]'", allow_module_level=True)
+    pytest.skip("needs the extra report", allow_module_level=True)
 
 from irbench.charts.figure import PALETTE, Figure, row_colour, row_dash
 from irbench.charts.specs import (

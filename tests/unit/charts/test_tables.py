@@ -12,7 +12,7 @@ from irbench.charts.drawing import can_draw
 from irbench.render.formats.row_table import row_sources
 
 if not can_draw():
-    pytest.skip("pip install 'irbench[report]'", allow_module_level=True)
+    pytest.skip("needs the extra report", allow_module_level=True)
 
 from irbench.charts.tables import figures_of_shapes
 

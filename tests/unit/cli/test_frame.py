@@ -92,7 +92,7 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]):
     from importlib import metadata
 
     assert call("--version") == 0
-    assert capsys.readouterr().out == f"irbench {metadata.version('irbench')}\n"
+    assert capsys.readouterr().out == f"irbench {metadata.version('irbench-onnx')}\n"
 
 
 def test_no_command_shows_the_help_as_a_wrong_call(capsys: pytest.CaptureFixture[str]):
@@ -141,9 +141,9 @@ def raising(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_error_ends_with_its_own_exit_code(
     code: ExitCode, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    raising(IrbenchError("It broke.", hint="pip install 'irbench[ort]'", exit_code=code), monkeypatch)
+    raising(IrbenchError("It broke.", hint="pip install 'irbench-onnx[ort]'", exit_code=code), monkeypatch)
     assert call("show") == code
-    assert capsys.readouterr().err == "error: It broke.\nhint: pip install 'irbench[ort]'\n"
+    assert capsys.readouterr().err == "error: It broke.\nhint: pip install 'irbench-onnx[ort]'\n"
 
 
 def test_an_error_without_a_hint_has_no_empty_one(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

@@ -11,6 +11,7 @@ import pytest
 from irbench.environments import uv
 from irbench.environments.uv import Unsolvable, call_uv, digest_of_settings, require_absolute_places
 from irbench.errors import IrbenchError
+from irbench.system.installation import extra_command
 
 UNSOLVABLE = """\
 error: No solution found when resolving dependencies
@@ -57,7 +58,7 @@ def test_a_missing_uv_is_said_with_the_command_that_installs_it(
     with pytest.raises(IrbenchError) as caught:
         call_uv("venv")
     assert caught.value.exit_code == 5
-    assert "pip install 'irbench[versions]'" in caught.value.hint
+    assert extra_command("versions") in caught.value.hint
 
 
 def test_the_uv_beside_the_interpreter_serves_where_none_is_on_the_path(

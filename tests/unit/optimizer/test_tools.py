@@ -17,7 +17,7 @@ FP16 = Recipe("none-fp16", (), Conversion("fp16"))
 INT8 = Recipe("none-int8", (), Conversion("int8"))
 VENDORS = Recipe("custom", ("fake-harmless", "fake-vendors"))
 
-DISTRIBUTIONS = {"irbench": "1", "onnx": "2", "onnx_ir": "3", "onnxscript": "4"}
+DISTRIBUTIONS = {"onnx": "2", "onnx_ir": "3", "onnxscript": "4"}
 
 
 def installed(monkeypatch: pytest.MonkeyPatch, **versions: str) -> None:

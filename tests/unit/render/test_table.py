@@ -25,7 +25,7 @@ from irbench.render.speed_table import GroupView, WhichColumns
 from irbench.render.table import ListingTable, Row, TableColumn, TextTable
 from irbench.runs.document_text import render_document
 
-HOSTILE = "[red]x[/red] [bold] pip install 'irbench[openvino]' \x1b[2Jgone\r\nnext | pipe"
+HOSTILE = "[red]x[/red] [bold] pip install 'irbench-onnx[openvino]' \x1b[2Jgone\r\nnext | pipe"
 
 
 def shown(result: Any, width: int = 200, columns: WhichColumns = "usual") -> str:
@@ -43,7 +43,7 @@ def test_words_of_others_are_neither_markup_nor_orders_to_the_terminal():
     console.print(GroupView(hostile().groups[0]))
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue()
-    assert "irbench[openvino]" in text
+    assert "irbench-onnx[openvino]" in text
     assert "[red]x[/red]" in text
     assert "\x1b[2J" not in text
     assert "\r" not in text

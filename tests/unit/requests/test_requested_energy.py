@@ -42,7 +42,7 @@ def test_a_gpu_that_lacks_its_package_is_named_too(monkeypatch: pytest.MonkeyPat
     found(monkeypatch, processors="no-counters", gpus="no-package")
     with pytest.raises(IrbenchError) as caught:
         energy_notes(measures_energy=True)
-    assert "pip install nvidia-ml-py" in caught.value.hint
+    assert "pip install 'nvidia-ml-py>=12'" in caught.value.hint
 
 
 @pytest.mark.parametrize(

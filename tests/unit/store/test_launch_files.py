@@ -187,4 +187,4 @@ def test_counts_that_are_divided_by_are_positive():
 def test_a_file_of_a_later_format_asks_for_an_update():
     with pytest.raises(IrbenchError, match="another version") as caught:
         decode_launch(b"IRBENCH2" + encode_launch(launch())[8:], "x.bin")
-    assert "pip install --upgrade" in caught.value.hint
+    assert "Upgrade irbench: " in caught.value.hint

@@ -110,7 +110,7 @@ def test_a_document_of_a_newer_irbench_asks_for_an_update():
     later = json.dumps({"schema_version": SCHEMA_VERSION + 1, "groups": "of another form"}).encode()
     with pytest.raises(IrbenchError, match=r"run\.json was written by a newer irbench") as caught:
         decode_document(later, "run.json")
-    assert "pip install --upgrade" in caught.value.hint
+    assert "Upgrade irbench: " in caught.value.hint
 
 
 def test_a_document_of_a_format_before_is_refused_and_asks_to_measure_again(tmp_path: Path):

@@ -24,7 +24,7 @@ HERE = Availability(("cpu",), {"cpu": ("fp32", "bf16")}, {"cpu": "bf16"}, {"cpu"
 
 class Stub:
     def __init__(self, name: str, version: str | None) -> None:
-        install = "" if version else f"pip install 'irbench[{name}]'"
+        install = "" if version else f"pip install 'irbench-onnx[{name}]'"
         self._description = Description(name, f"{name}-runtime", version, ("cpu", "gpu"), install)
 
     def describe(self) -> Description:
@@ -45,7 +45,7 @@ def run(*arguments: str) -> Result:
 def test_a_missing_runtime_is_listed_with_the_exact_command_that_installs_it():
     listed = run()
     assert listed.exit_code == 0
-    assert "pip install 'irbench[absent]'" in listed.stdout
+    assert "pip install 'irbench-onnx[absent]'" in listed.stdout
     assert "1.2.3" in listed.stdout
     assert "cpu, gpu (not probed)" in listed.stdout
     assert "irbench backends --probe" in listed.stderr
@@ -58,7 +58,7 @@ def test_the_json_form_has_numbers_and_nulls_and_no_decoration():
     assert quick["install"] is None
     assert quick["found"] is None
     assert absent["version"] is None
-    assert absent["install"] == "pip install 'irbench[absent]'"
+    assert absent["install"] == "pip install 'irbench-onnx[absent]'"
 
 
 @pytest.mark.usefixtures("two_backends")

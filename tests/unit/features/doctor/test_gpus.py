@@ -146,7 +146,7 @@ def test_mps_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_driver_without_the_binding_is_found(monkeypatch: pytest.MonkeyPatch, kernel: Path) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
     (finding,) = seen()
-    assert (finding.code, finding.words().command) == ("gpu-unreadable", "pip install nvidia-ml-py")
+    assert (finding.code, finding.words().command) == ("gpu-unreadable", "pip install 'nvidia-ml-py>=12'")
     for name in ("version", "nvidia-uvm"):
         (kernel / name).unlink()
     assert seen() == ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from across_runs_history import LEVELS_MS, history_example, history_of_documents, run
 
-pytest.importorskip("altair", reason="pip install 'irbench[report]'")
+pytest.importorskip("altair", reason="needs the extra report")
 
 pytestmark = pytest.mark.ci
 

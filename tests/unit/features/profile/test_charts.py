@@ -13,7 +13,7 @@ from irbench.features.profile.views.bars import class_bars
 from irbench.features.profile.views.part_names import PartNames
 from irbench.onnx.operator_classes import OperatorClass
 
-pytest.importorskip("altair", reason="pip install 'irbench[report]'")
+pytest.importorskip("altair", reason="needs the extra report")
 
 BYTES = 1_000_000
 

@@ -65,7 +65,7 @@ def test_two_runs_are_compared_the_older_one_first_however_they_are_named(root: 
 
 
 def test_two_runs_of_one_name_are_told_apart_by_their_ids(root: Path):
-    pytest.importorskip("altair", reason="pip install 'irbench[report]'")
+    pytest.importorskip("altair", reason="needs the extra report")
     ids = [store(root, {"ort": times(factor)}, plan={"name": "nightly"}).document.run_id for factor in (1, 1.3)]
     found = contents_of(root, ids)
     (comparison,) = found.results
@@ -142,7 +142,7 @@ def test_tables_of_training_steps_have_no_program(tmp_path: Path):
 
 @pytest.mark.ci
 def test_samples_of_a_search_that_are_damaged_leave_out_its_charts_alone(root: Path):
-    pytest.importorskip("altair", reason="pip install 'irbench[report]'")
+    pytest.importorskip("altair", reason="needs the extra report")
     search = store(root, {"ort": EVEN}, plan={"name": "search", "is_part_of": "search"})
     damage_samples(search.folder)
     (result,) = contents_of(root, ["search"]).searches
@@ -153,7 +153,7 @@ def test_samples_of_a_search_that_are_damaged_leave_out_its_charts_alone(root: P
 
 @pytest.mark.ci
 def test_a_run_of_500_rows_has_them_all_on_a_page_of_few_megabytes(tmp_path: Path):
-    pytest.importorskip("altair", reason="pip install 'irbench[report]'")
+    pytest.importorskip("altair", reason="needs the extra report")
     levels_ms = {f"row-{number}": 2 + number / 100 for number in range(500)}
     writer = Store(tmp_path / "results").begin(ENVIRONMENT, {"models": ["tiny"]})
     for record in even({name: [level_ms] * 3 for name, level_ms in levels_ms.items()}):
@@ -189,7 +189,7 @@ def test_what_is_not_stored_is_one_line_and_writes_nothing(name: str, root: Path
 def test_a_run_that_is_damaged_or_of_an_older_format_is_one_line_and_writes_nothing(
     content: bytes, form: str, root: Path, tmp_path: Path
 ):
-    pytest.importorskip("altair", reason="pip install 'irbench[report]'")
+    pytest.importorskip("altair", reason="needs the extra report")
     run = store(root, {"ort": EVEN}, plan={"name": "broken"})
     (run.folder / "run.json").write_bytes(content)
     called = irbench("report", "before", run.folder, "--results", root, "--format", form, "-o", tmp_path / "out")
@@ -207,7 +207,7 @@ def test_a_profile_that_is_damaged_is_one_line_and_writes_nothing(root: Path, tm
 
 
 def test_samples_that_are_damaged_leave_no_chart_behind(root: Path, tmp_path: Path):
-    pytest.importorskip("altair", reason="pip install 'irbench[report]'")
+    pytest.importorskip("altair", reason="needs the extra report")
     run = store(root, {"ort": EVEN}, plan={"name": "broken"})
     damage_samples(run.folder)
     called = irbench("report", "before", "broken", "--results", root, "--format", "vega", "-o", tmp_path / "charts")
@@ -218,7 +218,7 @@ def test_samples_that_are_damaged_leave_no_chart_behind(root: Path, tmp_path: Pa
 @pytest.mark.ci
 @pytest.mark.parametrize("form", ["html", "vega"])
 def test_an_output_that_exists_is_kept_unless_it_is_to_be_replaced(form: str, root: Path, tmp_path: Path):
-    pytest.importorskip("altair", reason="pip install 'irbench[report]'")
+    pytest.importorskip("altair", reason="needs the extra report")
     output = tmp_path / "there"
     if form == "html":
         output.write_text("mine", encoding="utf-8")
@@ -250,7 +250,7 @@ def test_a_table_of_one_row_and_without_a_baseline_has_a_page(change: dict[str, 
 
 @pytest.mark.ci
 def test_charts_of_several_results_have_folders_of_their_own(root: Path, tmp_path: Path):
-    pytest.importorskip("altair", reason="pip install 'irbench[report]'")
+    pytest.importorskip("altair", reason="needs the extra report")
     called = irbench("report", "before", PROFILE, "--results", root, "--format", "vega", "-o", tmp_path / "charts")
     assert called.code == 0, called.err
     files = {str(path.relative_to(tmp_path / "charts")) for path in (tmp_path / "charts").rglob("*.json")}
@@ -264,7 +264,7 @@ def test_charts_of_several_results_have_folders_of_their_own(root: Path, tmp_pat
     "command", [("history", "tiny"), ("compare", "before", "after"), ("profile", "--show", PROFILE)]
 )
 def test_commands_write_pages_and_charts(command: tuple[str, ...], root: Path, tmp_path: Path):
-    pytest.importorskip("altair", reason="pip install 'irbench[report]'")
+    pytest.importorskip("altair", reason="needs the extra report")
     page = irbench(*command, "--results", root, "--format", "html", "-o", tmp_path / "page.html")
     assert page.code == 0, page.err
     assert "<svg" in (tmp_path / "page.html").read_text(encoding="utf-8")

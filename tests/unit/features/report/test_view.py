@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, get_args
@@ -22,6 +23,7 @@ from irbench.pages.html import html_of
 from irbench.pages.values import PageGrid
 from irbench.runs.stored_rows import fastest_row
 from irbench.spec import Neighbour
+from irbench.system.installation import extra_command
 
 
 class _Tags(HTMLParser):
@@ -61,7 +63,7 @@ def test_the_verdict_stands_before_the_table():
 
 def test_the_page_begins_with_what_decides_and_ends_with_the_details(monkeypatch: pytest.MonkeyPatch):
     if not drawing.can_draw():
-        pytest.skip("pip install 'irbench[report]'")
+        pytest.skip("needs the extra report")
     monkeypatch.setattr(view, "can_draw", drawing.can_draw)
     run = document(example())
     text = page(run, programs=program_of(run, "print('the program')"))
@@ -189,14 +191,14 @@ def test_names_of_others_stay_text(name: str):
 
 def test_without_the_libraries_that_draw_the_page_has_its_tables_and_says_what_is_missing():
     text = page(document(example()))
-    assert "irbench[report]" in text
+    assert extra_command("report") in unescape(text)
     assert "<svg" not in text
     assert "<table" in text
 
 
 def test_samples_that_are_gone_leave_out_their_charts_alone(monkeypatch: pytest.MonkeyPatch):
     if not drawing.can_draw():
-        pytest.skip("pip install 'irbench[report]'")
+        pytest.skip("needs the extra report")
     monkeypatch.setattr(view, "can_draw", drawing.can_draw)
     text = page(document(example(), launches={"0000.bin": "0" * 64}))
     assert "speedups" in text

@@ -14,7 +14,7 @@ from irbench.features.report.view import page_of_runs
 from irbench.pages.values import PageFigures
 from irbench.runs.results import Run
 
-pytest.importorskip("altair", reason="pip install 'irbench[report]'")
+pytest.importorskip("altair", reason="needs the extra report")
 
 from irbench.features.serve.charts import figures_of_loads, knees, latencies_by_rate
 

@@ -11,7 +11,7 @@ from irbench.charts.records import chart_rows
 from irbench.spec import Objective
 from irbench.store.runs import read_launches
 
-pytest.importorskip("altair", reason="pip install 'irbench[report]'")
+pytest.importorskip("altair", reason="needs the extra report")
 
 pytestmark = pytest.mark.ci
 
