@@ -88,7 +88,7 @@ def sectioned_options(command: click.Command, context: click.Context) -> Mapping
     else:
         found = {"Options": [param for param in command.get_params(context) if isinstance(param, click.Option)]}
     shown = {
-        title: [option for option in options if not option.hidden and "--help" not in option.opts]
+        title: [option for option in options if not option.hidden and not {"--help", "--help-all"} & {*option.opts}]
         for title, options in found.items()
     }
     return {title: options for title, options in shown.items() if options}

@@ -34,10 +34,10 @@ _DOES_MORE = {"rm", "import", "export", "--rebuild", "--confirm", "--fail-on", "
 
 _EXAMPLES = """\b
 Examples:
-  irbench export resnet50
-  irbench run --backends ort,openvino --streams 4
+  irbench run model.onnx
   irbench run model.onnx --batch 1,8 --quick
-  irbench show --format json
+  irbench run resnet50 --backends ort,openvino --streams 4
+  irbench show --warnings
 """
 
 EXIT_CODES = {
@@ -104,7 +104,7 @@ class _Lazy(SuggestingGroup):
         return fitting + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
-        """Write a section for each heading, the names as wide in each."""
+        """Write the everyday commands, then a section for each heading, the names as wide in each."""
         widest = max(map(len, declared_commands()))
         for heading in get_args(Heading):
             rows = [
@@ -112,16 +112,17 @@ class _Lazy(SuggestingGroup):
                 for name, (_, command) in declared_commands().items()
                 if command.heading == heading
             ]
-            with formatter.section(heading):
+            with formatter.section(f"{heading} commands" if heading == "Everyday" else heading):
                 formatter.write_dl(rows)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write examples and exit codes, these as wide as the terminal is."""
+        """Write examples, and which exit codes matter in scripts; docs/reference/exit-codes.md has all."""
         super().format_epilog(ctx, formatter)
-        with formatter.section("Exit codes"):
-            formatter.write_dl(list(EXIT_CODES.items()))
         formatter.write_paragraph()
-        formatter.write_text(f"Set {DEBUG}=1 to see the traceback of an error.")
+        formatter.write_text(
+            "`irbench COMMAND --help` shows the options of a command. Exit code 0 means success, 2 a wrong call;"
+            f" docs/reference/exit-codes.md lists all. Set {DEBUG}=1 to see the traceback of an error."
+        )
 
 
 @click.group(
@@ -131,10 +132,10 @@ class _Lazy(SuggestingGroup):
 )
 @click.version_option(__version__, "--version", prog_name="irbench", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Find the runtime, precision, thread and stream setting that runs a neural network fastest on this machine.
+    """Benchmark neural network inference on several runtimes, with confidence intervals.
 
-    irbench exports a model from TensorFlow to ONNX, or takes an ONNX file, runs it on every installed backend with
-    one timing protocol, verifies the outputs, and reports each speedup with a confidence interval.
+    irbench runs an ONNX, Keras or TensorFlow model on every installed runtime, checks that the outputs agree, and
+    reports which configuration is fastest on this machine, and by how much.
     """
 
 

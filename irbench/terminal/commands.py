@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, TypeAlias
 
-Heading: TypeAlias = Literal["Measure", "Decide", "Understand", "Models", "Results", "Machine"]
+Heading: TypeAlias = Literal["Everyday", "Measure", "Decide", "Understand", "Models", "Results", "Machine"]
 
 
 class Command(NamedTuple):

@@ -56,12 +56,19 @@ class SectionedCommand(click.Command):
 
     Args:
         sections: Headings by the name of the option that each begins with, in the order of the options.
+        is_short: Whether ``--help`` shows the first section and the names of the others, and ``--help-all`` all.
         facts: Of any command.
     """
 
-    def __init__(self, *, sections: Mapping[str, str], **facts: Any) -> None:
+    def __init__(self, *, sections: Mapping[str, str], is_short: bool = False, **facts: Any) -> None:
         super().__init__(**facts)
         self._sections = sections
+        self._is_short = is_short
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters, with ``--help-all`` before ``--help`` where that shows a part; see click."""
+        found = super().get_params(ctx)
+        return [*found[:-1], _HELP_ALL, found[-1]] if self._is_short and found else found
 
     def sectioned_options(self, ctx: click.Context) -> Mapping[str, list[click.Option]]:
         """Return the options by the headings that they stand below; that of ``--help`` comes last."""
@@ -75,6 +82,31 @@ class SectionedCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options; see click."""
-        for title, options in self.sectioned_options(ctx).items():
+        found = self.sectioned_options(ctx)
+        is_part = self._is_short and not ctx.meta.get(_IS_WHOLE)
+        for title, options in list(found.items())[: 1 if is_part else None]:
             with formatter.section(title):
                 formatter.write_dl([record for option in options if (record := option.get_help_record(ctx))])
+        if is_part:
+            with formatter.section("More options, shown by --help-all"):
+                formatter.write_text(", ".join(list(found)[1:]))
+
+
+def _print_whole_help(ctx: click.Context, _param: click.Parameter, is_asked_for: bool) -> None:
+    if is_asked_for and not ctx.resilient_parsing:
+        ctx.meta[_IS_WHOLE] = True
+        from irbench.terminal.console import print_data
+
+        print_data(ctx.get_help(), None)
+        ctx.exit()
+
+
+_IS_WHOLE = "irbench.help-all"
+_HELP_ALL = click.Option(
+    ["--help-all"],
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_whole_help,
+    help="Show all options and exit.",
+)

@@ -6,5 +6,5 @@ any other speedup, and outputs are verified first. uv installs releases; wheels 
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (Command("ab", "Decide", "Compare two versions of a runtime, each in a Python environment of its own."),)
+COMMANDS = (Command("ab", "Decide", "Compare two versions of a runtime."),)
 PAGE = "docs/versions.md"

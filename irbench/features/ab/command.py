@@ -40,7 +40,7 @@ def command(
     strict: bool,
     **options: Any,
 ) -> int:
-    """Compare two versions of a runtime: workers of two Python environments take turns in one table.
+    """Compare two versions of a runtime.
 
     A release is installed by uv into an environment of its own, with the Python and the other packages that irbench
     runs with, and kept for the next time. `installed` is the environment that irbench runs in. Everything else is as in

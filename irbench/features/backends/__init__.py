@@ -10,7 +10,7 @@ COMMANDS = (
     Command(
         "backends",
         "Machine",
-        "List the runtimes: versions, devices, and how to install missing ones.",
+        "List runtimes, devices and how to install them.",
         only_prints=("",),
     ),
 )

@@ -22,7 +22,7 @@ from irbench.terminal.stderr import plugin_warnings_shown, say
 )
 @TABLE_OR_JSON
 def command(look: bool, form: ListingForm) -> None:
-    """List the runtimes: versions, devices, and how to install missing ones.
+    """List runtimes, devices and how to install them.
 
     No runtime is imported: devices and precisions come from the last --probe of the same version.
     """

@@ -6,9 +6,5 @@ confidence interval or by the values of the outputs, until two neighbours differ
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (
-    Command(
-        "bisect", "Decide", "Find the version of a runtime that changed the speed or the answers of a model.", rank=2
-    ),
-)
+COMMANDS = (Command("bisect", "Decide", "Find the runtime version that changed a model.", rank=2),)
 PAGE = "docs/versions.md"

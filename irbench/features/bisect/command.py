@@ -8,11 +8,13 @@ from typing import Any
 import click
 
 from irbench.features.bisect.options import BISECT, BisectOptions
+from irbench.options.run import OUTPUT as OUTPUT_HEADING
 from irbench.options.run import RunOptions
 from irbench.options.values import ReportForm
 from irbench.terminal.completion import MODEL
-from irbench.terminal.declared import declared
+from irbench.terminal.declared import declared, headings
 from irbench.terminal.formats import OUTPUT, REPORT_FORMAT, RESULTS
+from irbench.terminal.groups import SectionedCommand
 from irbench.terminal.run_output import refuse_overwriting_models
 
 _EXAMPLES = """\b
@@ -23,7 +25,12 @@ Examples:
 """
 
 
-@click.command("bisect", epilog=_EXAMPLES)
+@click.command(
+    "bisect",
+    cls=SectionedCommand,
+    sections=headings(BISECT, {"form": OUTPUT_HEADING, "results": OUTPUT_HEADING}),
+    epilog=_EXAMPLES,
+)
 @click.argument("model", type=MODEL, metavar="MODEL|FILE.onnx")
 @declared(BISECT)
 @REPORT_FORMAT
@@ -35,7 +42,7 @@ def command(
     model: str,
     **options: Any,
 ) -> int:
-    """Find the version of a runtime that changed the speed or the answers of a model, by halving.
+    """Find the runtime version that changed a model.
 
     Versions are those that uv finds in the index that it is configured with, and each is installed into an
     environment of its own, which is kept. The ends are compared first. A version is assigned to the end that it is

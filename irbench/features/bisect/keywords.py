@@ -32,6 +32,7 @@ class BisectKeywords(TypedDict, total=False):
             images or data sets, or one file (for example ``"speech/", or {"x": array}``).
         value: Constant for an input (for example ``{"sr": 16000}``).
         feedback: Feed an output to an input of the next call, as in a decode loop (for example ``{"h": "h0"}``).
+        seed: Seed for inputs and for the measurement order (for example ``0``; default: 0).
         streams: Concurrent inferences (for example ``8``; default: 1).
         precision: fp32, bf16, fp16, int8, or native (the runtime's default) (for example ``"fp32"``; default: fp32, or
             that of the graph).
@@ -41,7 +42,6 @@ class BisectKeywords(TypedDict, total=False):
         set: Set an option of a backend (for example ``{"ort": {"dynamic_block_base": 4}}``).
         io: What is timed: copy includes copying inputs and outputs, bound does not (for example ``"copy" or "bound"``;
             default: copy).
-        seed: Seed for inputs and for the measurement order (for example ``0``; default: 0).
         budget: Time limit for each comparison; one that stays undecided is repeated twice, each time with twice as much
             (for example ``"90s", or 90``; default: 90s).
         deadline: Time limit for one step of a backend, after which it counts as failed (for example ``"90s", or 90``;
@@ -64,13 +64,13 @@ class BisectKeywords(TypedDict, total=False):
     data: Data | None
     value: Mapping[str, Any] | None
     feedback: Mapping[str, str] | None
+    seed: int | None
     streams: str | int | None
     precision: str | None
     threads: str | int | None
     cpus: str | int | Iterable[int] | None
     set: Mapping[str, Mapping[str, object]] | None
     io: Literal["copy", "bound"] | None
-    seed: int | None
     budget: str | float | timedelta | None
     deadline: str | float | timedelta | None
     warmup: str | int | timedelta | None

@@ -54,10 +54,11 @@ BISECT = CommandOptions(
     BisectOptions,
     RunOptions,
     sections={
-        "": (
-            "runtime", "first", "last", "by", "threshold", "backend", *INPUTS, "feedback", "streams", "precision",
-            "threads", "cpus", "set", "io", "seed", "budget", "deadline", "warmup", "no_lock", "results",
-        )
+        "Versions": ("runtime", "first", "last", "by", "threshold", "backend"),
+        "Models and inputs": (*INPUTS, "feedback", "seed"),
+        "Configuration": ("streams", "precision", "threads", "cpus", "set", "io"),
+        "Duration": ("budget", "deadline", "warmup"),
+        "Output": ("no_lock", "results"),
     },
     single=("batch", "streams", "precision", "threads"),
     changes={

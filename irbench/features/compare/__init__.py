@@ -7,9 +7,5 @@ again what regressed or could not be judged.
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (
-    Command(
-        "compare", "Decide", "Compare stored runs: which rows became slower, and how sure that is.", only_prints=("",)
-    ),
-)
+COMMANDS = (Command("compare", "Everyday", "Compare stored runs and find regressions.", only_prints=("",), rank=3),)
 PAGE = "docs/comparing-runs.md"

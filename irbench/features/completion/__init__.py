@@ -6,7 +6,5 @@ docs/settings.md explains what they complete.
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (
-    Command("completion", "Machine", "Print the completion script for bash, zsh or fish.", only_prints=("",), rank=2),
-)
+COMMANDS = (Command("completion", "Machine", "Print a completion script for a shell.", only_prints=("",), rank=2),)
 PAGE = "docs/settings.md"

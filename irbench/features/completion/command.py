@@ -18,7 +18,7 @@ To enable it:
 @click.argument("shell", type=OneOf(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print a script that completes commands, options, backends, backend options, models and runs."""
+    """Print a completion script for a shell."""
     from irbench.features.completion.shells import completion_class
     from irbench.terminal.console import print_data
     from irbench.terminal.groups import COMPLETION

@@ -6,5 +6,5 @@ that the slowdowns are of pairs within a block.
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (Command("corun", "Measure", "Measure models beside other programs: how much slower they are.", rank=3),)
+COMMANDS = (Command("corun", "Measure", "Measure the slowdown caused by co-located programs.", rank=3),)
 PAGE = "docs/corun.md"

@@ -45,7 +45,7 @@ def command(
     strict: bool,
     **options: Any,
 ) -> int:
-    """Measure models alone and beside other programs, in turns, and say how much slower they are.
+    """Measure the slowdown caused by co-located programs.
 
     One session is measured alone, alone again, and beside each neighbour at each intensity; neighbours are frozen
     in between. A slowdown is of pairs within a block, with a confidence interval. A model that is named by --with is

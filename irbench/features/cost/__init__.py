@@ -10,7 +10,7 @@ COMMANDS = (
     Command(
         "cost",
         "Understand",
-        "Count the arithmetic, parameters and bytes of a graph, from its shapes.",
+        "Count operations, parameters and bytes of a graph.",
         only_prints=("",),
     ),
 )

@@ -37,7 +37,7 @@ def command(
     output: Path | None,
     **options: Any,
 ) -> None:
-    """Count the arithmetic, parameters and bytes of one inference of an ONNX graph.
+    """Count operations, parameters and bytes of a graph.
 
     MODEL is an exported bundle's name or folder, what it was exported from (models.py:build), or an ONNX file; names
     are those of `irbench inspect`. Counts follow from shapes alone: weights are not read, and nothing is run. Without

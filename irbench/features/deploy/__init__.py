@@ -6,5 +6,5 @@ compares its outputs with the expected ones, and its speed with the run.
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (Command("deploy", "Results", "Write the winner as a folder that runs without irbench.", rank=0),)
+COMMANDS = (Command("deploy", "Everyday", "Write the winner as a standalone folder.", rank=4),)
 PAGE = "docs/deploying.md"

@@ -25,7 +25,7 @@ Examples:
 )
 @RESULTS
 def command(run: str, row: str | None, output: Path, results: Path | None) -> None:
-    """Write a row of a run as a folder that runs without irbench.
+    """Write the winner as a standalone folder.
 
     The folder has the graph that was measured with its weights, infer.py, which runs it with the same settings,
     check.py, which compares outputs and speed with the run, requirements.txt with the versions of the run, and

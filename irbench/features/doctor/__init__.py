@@ -7,7 +7,5 @@ docs/roofline.md says what the peaks are for.
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (
-    Command("doctor", "Machine", "Report what disturbs measurements on this machine, and how to fix it.", rank=0),
-)
+COMMANDS = (Command("doctor", "Everyday", "Find what disturbs measurements on this machine.", rank=5),)
 PAGE = "docs/doctor.md"

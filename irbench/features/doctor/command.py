@@ -44,7 +44,7 @@ def command(
     output: Path | None,
     **options: Any,
 ) -> int:
-    """Report what disturbs measurements on this machine, and how to fix it.
+    """Find what disturbs measurements on this machine.
 
     The report covers processors, memory, limits, clocks and other running programs, and the overhead of irbench's own
     timing loop. It takes a few seconds. The exit code is 0 whatever is found.

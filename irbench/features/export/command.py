@@ -11,7 +11,8 @@ from irbench.options.export import ExportOptions
 from irbench.options.input_request import InputRequest
 from irbench.options.run import RunOptions
 from irbench.terminal.completion import MODEL
-from irbench.terminal.declared import declared
+from irbench.terminal.declared import declared, headings
+from irbench.terminal.groups import SectionedCommand
 
 _EXAMPLES = """\b
 Examples:
@@ -22,11 +23,11 @@ Examples:
 """
 
 
-@click.command(name="export", epilog=_EXAMPLES)
+@click.command("export", cls=SectionedCommand, sections=headings(EXPORT, {}), epilog=_EXAMPLES)
 @click.argument("models", nargs=-1, required=True, type=MODEL, metavar="MODEL...")
 @declared(EXPORT, but="")
 def command(models: tuple[str, ...], **options: Any) -> None:
-    """Export models to bundles: an ONNX file, a TensorFlow graph, and the expected outputs.
+    """Export TensorFlow and Keras models to ONNX.
 
     MODEL is a name from `irbench models`, a .keras file, a SavedModel folder, package.module:function
     or path/to/file.py:function; the function takes nothing and returns a Keras model.

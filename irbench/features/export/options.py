@@ -11,10 +11,10 @@ EXPORT = CommandOptions(
     ExportOptions,
     RunOptions,
     sections={
-        "": (
-            "opset", "batch", "seed", "weights", "layout", "imports", "name", "signature", "shape", "data", "value",
-            "deadline", "force", "output",
-        )
+        "Model": ("imports", "weights", "signature", "seed"),
+        "Graph": ("opset", "batch", "layout"),
+        "Comparison with the original": ("shape", "data", "value", "deadline"),
+        "Output": ("name", "force", "output"),
     },
     changes={
         "data": {

@@ -5,5 +5,5 @@ Each job is a table of the plan, measured whole on its target by an irbench ther
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (Command("fleet", "Measure", "Measure a plan on several machines, and compare the machines.", rank=2),)
+COMMANDS = (Command("fleet", "Measure", "Run benchmarks on several machines and compare them.", rank=2),)
 PAGE = "docs/fleet.md"

@@ -32,17 +32,17 @@ Examples:
 
 @click.group("fleet", cls=SuggestingGroup, epilog=_EXAMPLES)
 def command() -> None:
-    """Measure a plan on several machines through Dask, or tune a model there, and compare the machines."""
+    """Run benchmarks on several machines and compare them."""
 
 
-@command.command("run", short_help="Measure a plan on every target.", epilog=_EXAMPLES)
+@command.command("run", short_help="Run a plan on every target.", epilog=_EXAMPLES)
 @click.argument("plan", metavar="PLAN", type=PLAN)
 @declared(FLEET)
 @TABLE_OR_JSON
 @OUTPUT
 @RESULTS
 def run(plan: str, form: str, output: Path | None, **options: Any) -> int:
-    """Measure every table of a plan on every target, and collect the runs here.
+    """Run a plan on every target.
 
     PLAN is a TOML file, or the name of a plan from `irbench plan list`. FILE.toml of --targets names the machines, and
     each needs the same irbench with its extra fleet; without it, this machine alone measures. Every target measures
@@ -58,7 +58,7 @@ def run(plan: str, form: str, output: Path | None, **options: Any) -> int:
     "tune",
     cls=SectionedCommand,
     sections=headings(FLEET_TUNE, {"form": OUTPUT_HEADING}),
-    short_help="Search for the best setting of a model on every target.",
+    short_help="Find the fastest configuration on every target.",
     epilog=_EXAMPLES,
 )
 @click.argument("model", type=MODEL, metavar="MODEL|FILE.onnx")
@@ -67,7 +67,7 @@ def run(plan: str, form: str, output: Path | None, **options: Any) -> int:
 @OUTPUT
 @RESULTS
 def tune(model: str, form: str, output: Path | None, **options: Any) -> int:
-    """Search on every target for the setting with which a model runs best, and compare the machines.
+    """Find the fastest configuration on every target.
 
     Each target searches and confirms as `irbench tune` does; both runs are stored here. A target that is lost searches
     again from the beginning. Options that are not those of the machines are of `irbench tune`.
@@ -82,7 +82,7 @@ def tune(model: str, form: str, output: Path | None, **options: Any) -> int:
     "serve",
     cls=SectionedCommand,
     sections=headings(FLEET_SERVE, {"form": OUTPUT_HEADING}),
-    short_help="Find the highest rate of requests that each target holds.",
+    short_help="Find the load that each target sustains.",
     epilog=_EXAMPLES,
 )
 @click.argument("models", nargs=-1, type=MODEL, metavar="MODEL|FILE.onnx...")
@@ -91,7 +91,7 @@ def tune(model: str, form: str, output: Path | None, **options: Any) -> int:
 @OUTPUT
 @RESULTS
 def serve(models: tuple[str, ...], form: str, output: Path | None, **options: Any) -> int:
-    """Search on every target for the highest rate of requests at which --slo is kept, and compare the machines.
+    """Find the load that each target sustains.
 
     Each target is given requests as `irbench serve` gives them; the runs are stored here. A target that is lost begins
     again. Options that are not those of the machines are of `irbench serve`.
@@ -118,13 +118,13 @@ def _measured(plan: SweepPlan, options: FleetOptions, form: str, output: Path | 
     return report.exit_code
 
 
-@command.command("status", short_help="Show how far a fleet is, and its figures.")
+@command.command("status", short_help="Show the progress and results of a fleet.")
 @click.argument("name", required=False, metavar="[NAME]")
 @TABLE_OR_JSON
 @OUTPUT
 @RESULTS
 def status(name: str | None, form: str, output: Path | None, results: Path | None) -> None:
-    """Show how far a fleet is, and its rows machine by machine.
+    """Show the progress and results of a fleet.
 
     NAME is that of the fleet, by default of the one that measured last. Also while it measures.
     """
@@ -134,13 +134,13 @@ def status(name: str | None, form: str, output: Path | None, results: Path | Non
     _print(fleet_status(name, results or default_root()), form, output)
 
 
-@command.command("doctor", short_help="Look at every target, and say which may not measure.")
+@command.command("doctor", short_help="Check the targets for disturbances.")
 @declared(FLEET, "targets", "scheduler")
 @click.option("--peak", is_flag=True, help="Also measure the peak performance of each machine, as irbench doctor does.")
 @TABLE_OR_JSON
 @OUTPUT
 def doctor(form: str, output: Path | None, targets: Path | None, scheduler: str | None, peak: bool) -> int:
-    """Look at every target: its versions, its clock, and what disturbs measurements there.
+    """Check the targets for disturbances.
 
     The exit code is 2 if no target may measure, and 3 if some may not.
     """
@@ -153,7 +153,7 @@ def doctor(form: str, output: Path | None, targets: Path | None, scheduler: str 
     return diagnosis.exit_code
 
 
-@command.command("up", short_help="Start a cluster on the targets, and hold it for other calls.")
+@command.command("up", short_help="Start a cluster on the targets.")
 @click.argument("targets", metavar="FILE.toml", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
     "-o",
@@ -164,7 +164,7 @@ def doctor(form: str, output: Path | None, targets: Path | None, scheduler: str 
     help="File of targets to write, which other calls join the cluster with; its private key lies beside it.",
 )
 def up(targets: Path, output: Path) -> None:
-    """Start a scheduler here and a worker on each target over ssh, and hold them until Ctrl-C.
+    """Start a cluster on the targets.
 
     Meanwhile `irbench fleet run PLAN --targets cluster.toml` measures there, from this machine.
     """

@@ -6,7 +6,5 @@ run ends when a regression is found, or when slowdowns of the size that matters 
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (
-    Command("gate", "Decide", "Fail if a model or a configuration is slower than another one, measured side by side."),
-)
+COMMANDS = (Command("gate", "Decide", "Fail if a model or configuration is slower."),)
 PAGE = "docs/gate.md"

@@ -36,7 +36,7 @@ Examples:
 @OUTPUT
 @RESULTS
 def command(base: str, new: str, form: ReportForm, output: Path | None, **options: Any) -> int:
-    """Fail if NEW is slower than BASE: both are measured side by side in one run until this is decided.
+    """Fail if a model or configuration is slower.
 
     BASE and NEW are models; or one model with different settings, such as model.onnx@threads=2,optimize=all (also
     backend, batch, streams, instances, precision), named on both sides; or BASE is a stored run of one model, whose

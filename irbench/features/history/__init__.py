@@ -6,9 +6,5 @@ machine, and tells them from single runs that stand out. Conditions of --fail-on
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (
-    Command(
-        "history", "Decide", "Show the figures of a model over stored runs, and where they changed.", only_prints=("",)
-    ),
-)
+COMMANDS = (Command("history", "Decide", "Show how the results of a model changed.", only_prints=("",)),)
 PAGE = "docs/comparing-runs.md"

@@ -32,7 +32,7 @@ Examples:
 @OUTPUT
 @RESULTS
 def command(form: ReportForm | PageForm, output: Path | None, strict: bool, **options: Any) -> int:
-    """Show how latency, FPS, size, compile time and memory of a model changed.
+    """Show how the results of a model changed.
 
     MODEL is a model's name as `irbench results` shows it; the default is that of the newest run. All runs on the same
     machine count, oldest first. A change of level is found by a permutation test among the newest 250 runs, and is

@@ -6,7 +6,5 @@ nothing is run. A difference matches nodes by name and names fusions. docs/optim
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (
-    Command("inspect", "Understand", "Show what an ONNX graph contains, or how two graphs differ.", only_prints=("",)),
-)
+COMMANDS = (Command("inspect", "Understand", "Show what graphs contain, or how they differ.", only_prints=("",)),)
 PAGE = "docs/inspecting-graphs.md"

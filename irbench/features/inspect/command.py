@@ -44,7 +44,7 @@ def command(
     output: Path | None,
     **options: Any,
 ) -> None:
-    """Show the signature, multiply-accumulates, operators, weights and origin of ONNX graphs.
+    """Show what graphs contain, or how they differ.
 
     MODEL is an exported bundle's name or folder, what it was exported from (models.py:build), or an ONNX file.
     resnet50+basic is the graph that `irbench optimize` made of resnet50, and resnet50+basic:batch=1 the one with that

@@ -22,7 +22,7 @@ from irbench.terminal.stderr import plugin_warnings_shown, say
 @click.option("--family", default="", type=FAMILY, metavar="TEXT", help="Only models whose family contains TEXT.")
 @TABLE_OR_JSON
 def command(family: str, form: ListingForm) -> None:
-    """List the models that can be exported by name. Imports no framework.
+    """List the models of the zoo.
 
     Parameters are in millions. GMACs are 10^9 multiply-accumulates of matrix products and convolutions at batch 1 and
     the model's default sizes; a multiplication with its addition counts once. Shapes of inputs leave the batch out; a

@@ -7,5 +7,5 @@ inputs that did not calibrate it.
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (Command("optimize", "Models", "Fuse, simplify and convert ONNX graphs, checking every step."),)
+COMMANDS = (Command("optimize", "Models", "Fuse, simplify and convert ONNX graphs."),)
 PAGE = "docs/optimizing.md"

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from irbench.features.optimize.options import OPTIMIZE, OptimizeOptions
+from irbench.options.run import OUTPUT as OUTPUT_HEADING
 from irbench.options.values import ListingForm
 from irbench.terminal.completion import MODEL
-from irbench.terminal.declared import declared, format_option
+from irbench.terminal.declared import declared, format_option, headings
+from irbench.terminal.groups import SectionedCommand
 from irbench.terminal.stderr import say, say_in_width
 
 if TYPE_CHECKING:
@@ -28,7 +30,15 @@ Examples:
 """
 
 
-@click.command("optimize", epilog=_EXAMPLES)
+@click.command(
+    "optimize",
+    cls=SectionedCommand,
+    sections=headings(
+        OPTIMIZE,
+        {"level": "What is done", "imports": "Models and inputs", "form": OUTPUT_HEADING, "output": OUTPUT_HEADING},
+    ),
+    epilog=_EXAMPLES,
+)
 @click.argument("models", nargs=-1, required=True, type=MODEL, metavar="MODEL|FILE.onnx...")
 @declared(OPTIMIZE, but="output")
 @format_option("table", "json", help=None)
@@ -39,7 +49,7 @@ def command(
     output: Path | None,
     **options: Any,
 ) -> None:
-    """Fuse, simplify and convert ONNX graphs, checking every step.
+    """Fuse, simplify and convert ONNX graphs.
 
     MODEL is an exported bundle, an ONNX file, or anything that `irbench export` takes. After each pass
     that changes something, the graph is checked and loaded, and its outputs are compared with the original's. The

@@ -10,9 +10,8 @@ COMMANDS = (
     Command(
         "plan",
         "Measure",
-        "Look at plans for sweeps, and make one of a stored run.",
+        "Show, expand and create plans for sweeps.",
         only_prints=("list", "show", "expand", "schema", "from"),
-        rank=2,
     ),
 )
 PAGE = "docs/plans.md"

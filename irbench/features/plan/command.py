@@ -31,10 +31,10 @@ PLAN = CompletedName("plan", _shipped)
 
 @click.group("plan", cls=SuggestingGroup, epilog=_EXAMPLES)
 def command() -> None:
-    """Look at plans for `irbench sweep`, and make one of a stored run."""
+    """Show, expand and create plans for sweeps."""
 
 
-@command.command("expand", short_help="List the cells of a plan, and how long they take.")
+@command.command("expand", short_help="List the cells of a plan.")
 @click.argument("plan", metavar="PLAN", type=PLAN)
 @click.option("--only", multiple=True, metavar="KEY=VALUE", help="Only these cells, as irbench sweep takes them.")
 @click.option("--skip", multiple=True, metavar="KEY=VALUE", help="Without these cells.")
@@ -44,7 +44,7 @@ def command() -> None:
 def expand(
     plan: str, only: tuple[str, ...], skip: tuple[str, ...], form: str, output: Path | None, results: Path | None
 ) -> None:
-    """List the cells of a plan in the order of measurement, and how long they take.
+    """List the cells of a plan.
 
     The time of a table is its budget, or what stored runs with the same rows took. Nothing is measured or exported.
     """
@@ -67,7 +67,7 @@ def expand(
 @command.command("schema", short_help="Print the JSON Schema of plans.")
 @OUTPUT
 def schema(output: Path | None) -> None:
-    """Print the JSON Schema of plans, for editors that check and complete TOML."""
+    """Print the JSON Schema of plans."""
     from irbench.features.plan.reading import SHIPPED
     from irbench.terminal.console import print_data
 
@@ -79,7 +79,7 @@ def schema(output: Path | None) -> None:
 @OUTPUT
 @RESULTS
 def from_(run: str | None, output: Path | None, results: Path | None) -> None:
-    """Print a stored run as a plan that measures the same again, here or elsewhere.
+    """Print a stored run as a plan.
 
     RUN is a run's name, its id or the beginning of its id, its folder, or `latest`, the default; or the name of a
     sweep, whose plan is printed.
@@ -95,7 +95,7 @@ def from_(run: str | None, output: Path | None, results: Path | None) -> None:
 
 @command.command("list", short_help="List the plans that come with irbench.")
 def list_() -> None:
-    """List the plans that come with irbench, which `irbench sweep` takes by their names."""
+    """List the plans that come with irbench."""
     from irbench.features.plan.reading import shipped_plans, summary
     from irbench.terminal.console import print_lines
 
@@ -109,7 +109,7 @@ def list_() -> None:
 @click.argument("plan", metavar="PLAN", type=PLAN)
 @OUTPUT
 def show(plan: str, output: Path | None) -> None:
-    """Print a plan that comes with irbench, to change it."""
+    """Print a plan that comes with irbench."""
     from irbench.features.plan.reading import plan_file
     from irbench.features.plan.writing import shown_plan
     from irbench.terminal.console import print_data

@@ -7,12 +7,5 @@ beside it.
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (
-    Command(
-        "profile",
-        "Understand",
-        "Show where the time of an inference goes on each backend, operator by operator.",
-        rank=0,
-    ),
-)
+COMMANDS = (Command("profile", "Understand", "Show where inference time goes, operator by operator.", rank=0),)
 PAGE = "docs/profiling.md"

@@ -88,7 +88,7 @@ def command(
     trace: Path | None,
     **options: Any,
 ) -> int:
-    """Show where the time of an inference goes: by class of work, operator or node, on each backend.
+    """Show where inference time goes, operator by operator.
 
     MODEL is what `irbench run` takes. Each backend's own profiler is switched on in processes of its own; the executed
     operators are joined with the nodes of the graph. Beside it the same inference is timed without profiling, so that

@@ -7,7 +7,7 @@ again on the same machine with the same versions, and confirms or refutes each c
 from irbench.terminal.commands import Command
 
 COMMANDS = (
-    Command("receipt", "Results", "Write what a run claims to one file that others can check."),
-    Command("replay", "Results", "Measure what a receipt claims again: confirmed or refuted.", module="replay_command"),
+    Command("receipt", "Results", "Write a reproducible receipt of a run."),
+    Command("replay", "Results", "Check whether the results of a receipt reproduce.", module="replay_command"),
 )
 PAGE = "docs/comparing-runs.md"

@@ -24,7 +24,7 @@ Examples:
 )
 @RESULTS
 def command(run: str, output: Path | None, results: Path | None) -> None:
-    """Write what a run claims to one file, for `irbench replay`.
+    """Write a reproducible receipt of a run.
 
     The file has the plan, the environment, the checksums of models and samples, and every verdict that is decided,
     derived from the samples again. It contains the absolute paths of model files, and the paths of data as they were

@@ -40,7 +40,7 @@ def command(
     output: Path | None,
     **options: Any,
 ) -> int:
-    """Measure what a receipt claims again, and say whether it holds.
+    """Check whether the results of a receipt reproduce.
 
     Each claim is confirmed (the same verdict, and the intervals agree), refuted (the intervals do not agree),
     undecided, or not comparable, with the reason. The exit code is 0 if all are confirmed, 1 if one is refuted, 4 if

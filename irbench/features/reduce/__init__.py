@@ -6,12 +6,5 @@ wrong outputs or fail in the same way. The result is a small model with its inpu
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (
-    Command(
-        "reduce",
-        "Understand",
-        "Find the smallest part of a graph that still shows a difference between backends.",
-        rank=2,
-    ),
-)
+COMMANDS = (Command("reduce", "Understand", "Find the smallest graph that shows a difference.", rank=2),)
 PAGE = "docs/reducing.md"

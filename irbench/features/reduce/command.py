@@ -7,11 +7,13 @@ from typing import Any
 import click
 
 from irbench.features.reduce.options import REDUCE, ReduceOptions
+from irbench.options.run import OUTPUT as OUTPUT_HEADING
 from irbench.options.run import RunOptions
 from irbench.options.values import ReportForm
 from irbench.terminal.completion import MODEL
-from irbench.terminal.declared import declared
+from irbench.terminal.declared import declared, headings
 from irbench.terminal.formats import REPORT_FORMAT, RESULTS
+from irbench.terminal.groups import SectionedCommand
 
 _EXAMPLES = """\b
 Examples:
@@ -21,7 +23,12 @@ Examples:
 """
 
 
-@click.command("reduce", epilog=_EXAMPLES)
+@click.command(
+    "reduce",
+    cls=SectionedCommand,
+    sections=headings(REDUCE, {"form": OUTPUT_HEADING, "results": OUTPUT_HEADING}),
+    epilog=_EXAMPLES,
+)
 @click.argument("model", type=MODEL, metavar="MODEL|FILE.onnx")
 @declared(REDUCE)
 @REPORT_FORMAT
@@ -31,7 +38,7 @@ def command(
     model: str,
     **options: Any,
 ) -> int:
-    """Find the smallest part of a graph that still shows a difference between backends, and write it.
+    """Find the smallest graph that shows a difference.
 
     The difference is one of speed, wrong outputs, or a failure. Parts of the graph are cut out, with the values that
     the whole graph has there as their inputs, and nodes are left out until none can be left out any more. By speed, two

@@ -18,9 +18,6 @@ class ReduceKeywords(TypedDict, total=False):
             ``"ort slower than openvino by 1.5x"``).
         expect_wrong: The backend whose outputs are wrong (for example ``"ort"``).
         expect_failure: The backend that refuses the graph, or crashes (for example ``"ort"``).
-        output: Folder for reduced.onnx, inputs.npz, expected.npz and report.md (for example ``"./data"``; default:
-            MODEL-reduced).
-        budget: Time limit for the whole search (for example ``"90s", or 90``; default: 10m).
         min_share: Least share of the slower backend's total loss that a part must show (for example ``"2%", or 0.02``;
             default: 1%).
         imports: Module to import before a model is exported, which registers custom layers (for example
@@ -31,6 +28,7 @@ class ReduceKeywords(TypedDict, total=False):
         data: Sample that the inputs come from: a .npz, .npy or image file, or a data set (for example ``"speech/", or
             {"x": array}``).
         value: Constant for an input (for example ``{"sr": 16000}``).
+        seed: Seed for inputs and for the measurement order (for example ``0``; default: 0).
         precision: fp32, bf16, fp16, int8, or native (the runtime's default) (for example ``"fp32"``; default: fp32, or
             that of the graph).
         threads: Threads per process in total, or native: each runtime's default (for example ``4, or "native"``;
@@ -39,9 +37,11 @@ class ReduceKeywords(TypedDict, total=False):
         set: Set an option of a backend (for example ``{"ort": {"dynamic_block_base": 4}}``).
         io: What is timed: copy includes copying inputs and outputs, bound does not (for example ``"copy" or "bound"``;
             default: copy).
-        seed: Seed for inputs and for the measurement order (for example ``0``; default: 0).
+        budget: Time limit for the whole search (for example ``"90s", or 90``; default: 10m).
         deadline: Time limit for one step of a backend, after which it counts as failed (for example ``"90s", or 90``;
             default: 300s, or with ``budget`` half of what is left if that is less, at least 30s).
+        output: Folder for reduced.onnx, inputs.npz, expected.npz and report.md (for example ``"./data"``; default:
+            MODEL-reduced).
         no_lock: Measure even if another irbench is measuring on this machine.
         results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, or your data folder).
     """
@@ -49,20 +49,20 @@ class ReduceKeywords(TypedDict, total=False):
     expect: str | None
     expect_wrong: str | None
     expect_failure: str | None
-    output: str | PathLike[str] | None
-    budget: str | float | timedelta | None
     min_share: str | float | None
     imports: str | Iterable[str] | None
     batch: str | int | None
     shape: Mapping[str, str | int | Iterable[int]] | None
     data: Data | None
     value: Mapping[str, Any] | None
+    seed: int | None
     precision: str | None
     threads: str | int | None
     cpus: str | int | Iterable[int] | None
     set: Mapping[str, Mapping[str, object]] | None
     io: Literal["copy", "bound"] | None
-    seed: int | None
+    budget: str | float | timedelta | None
     deadline: str | float | timedelta | None
+    output: str | PathLike[str] | None
     no_lock: bool | None
     results: str | PathLike[str] | None

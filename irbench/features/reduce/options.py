@@ -76,10 +76,11 @@ REDUCE = CommandOptions(
     ReduceOptions,
     RunOptions,
     sections={
-        "": (
-            "expect", "expect_wrong", "expect_failure", "output", "budget", "min_share", *INPUTS, "precision",
-            "threads", "cpus", "set", "io", "seed", "deadline", "no_lock", "results",
-        )
+        "Difference to keep": ("expect", "expect_wrong", "expect_failure", "min_share"),
+        "Models and inputs": (*INPUTS, "seed"),
+        "Configuration": ("precision", "threads", "cpus", "set", "io"),
+        "Duration": ("budget", "deadline"),
+        "Output": ("output", "no_lock", "results"),
     },
     single=("batch", "precision", "threads"),
     changes={

@@ -6,5 +6,5 @@ Nothing is measured. docs/report.md shows what is on it.
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (Command("report", "Results", "Write a page with the tables and charts of results."),)
+COMMANDS = (Command("report", "Results", "Write a page with tables and charts."),)
 PAGE = "docs/report.md"

@@ -28,7 +28,7 @@ Examples:
 @declared(REPORT)
 @RESULTS
 def command(runs: tuple[str, ...], results: Path | None, **options: Any) -> None:
-    """Write a page with the verdict, the tables and the charts of results: one file that opens in any browser, offline.
+    """Write a page with tables and charts.
 
     RESULT is a run or a sweep as `irbench show` takes it, the id of a profile, or a model, whose history is shown;
     without it, the newest run in which at least one row was measured. Two runs are also compared; with a run that

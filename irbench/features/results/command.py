@@ -203,7 +203,7 @@ def remove(runs: tuple[str, ...], yes: bool, results: Path | None) -> None:
 )
 @RESULTS_FOLDER
 def import_(sources: tuple[Path, ...], results: Path | None) -> int:
-    """Import runs: archives written by `irbench results export`, or folders that contain runs.
+    """Import runs from an archive or a folder.
 
     Structure, format and checksums are verified first; if anything is wrong, nothing is imported. A run that is
     already stored with the same content is skipped. Links to folders elsewhere, pipes, devices and folders that cannot

@@ -31,7 +31,7 @@ Examples:
 """
 
 
-@click.command("export", short_help="Export runs to an archive, or to a file for other programs.", epilog=_EXAMPLES)
+@click.command("export", short_help="Export runs to an archive or a file.", epilog=_EXAMPLES)
 @click.argument("runs", nargs=-1, metavar="[RUN]...", type=RUN)
 @click.option("--all", "everything", is_flag=True, help="Every stored run.")
 @declared(RESULTS_EXPORT)
@@ -56,7 +56,7 @@ def export(
     results: Path | None,
     **filters: Any,
 ) -> int:
-    """Export runs to an archive, or to a file for other programs.
+    """Export runs to an archive or a file.
 
     RUN is a run's name, its id or the beginning of its id, its folder, or `latest`; without RUN, options choose.
     All checksums are verified. An archive holds raw samples and logs (of each log, the last megabyte): read it with

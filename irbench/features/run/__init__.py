@@ -7,9 +7,5 @@ confidence interval. docs/protocol.md explains how it measures, docs/reading-res
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (
-    Command(
-        "run", "Measure", "Measure models on backends: which is fastest, by how much, and how sure that is.", rank=0
-    ),
-)
+COMMANDS = (Command("run", "Everyday", "Measure a model on several backends and compare.", rank=0),)
 PAGE = "docs/reading-results.md"

@@ -48,6 +48,7 @@ _BESIDE = ("resume", "allow_own_code", "strict", "no_lock", "yes", "roofline", "
 @click.command(
     "run",
     cls=SectionedCommand,
+    is_short=True,
     sections=headings(
         RUN, {"strict": "This call", "resume": "Continuing a run", "form": COMMON, "results": OUTPUT_HEADING}
     ),
@@ -85,11 +86,11 @@ def command(
 ) -> int:
     """Measure models on backends and compare their speed.
 
-    MODEL is a name from `irbench models`, an exported bundle, an ONNX file, or anything that `irbench export`
-    takes. The default is the model exported last. A model that has not been exported yet is exported first.
-    Options with several values, such as --streams 1,4, give a row for each combination. Outputs are verified before
-    anything is timed, and while it is. Every speedup has a confidence interval. Launches are stored as they
-    end, and --resume goes on after the last one.
+    MODEL is an ONNX file, a name from `irbench models`, an exported bundle, or any source that `irbench export`
+    accepts. The default is the model exported last. A model that has not been exported yet is exported first.
+    Options with several values, such as --streams 1,4, make one row per combination. Outputs are verified before and
+    during timing. Every speedup has a confidence interval. Finished launches are stored, and --resume continues
+    after the last one.
     """
     from irbench.runs.measurement import describe_plan
     from irbench.terminal.console import command_line, print_lines

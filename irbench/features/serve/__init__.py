@@ -8,7 +8,7 @@ rate that keeps a service level.
 from irbench.runs.run_modes import RunMode
 from irbench.terminal.commands import Command
 
-COMMANDS = (Command("serve", "Measure", "Give models requests as they arrive: which load a setting holds.", rank=4),)
+COMMANDS = (Command("serve", "Measure", "Measure latency and sustained load of requests.", rank=4),)
 RUN_MODE = RunMode(
     "serving", "serving", measure="served_rows.run", views="view.serving_views", figures="charts.figures_of_loads"
 )

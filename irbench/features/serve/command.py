@@ -9,10 +9,12 @@ import click
 
 from irbench.features.run.measured import measured
 from irbench.features.serve.options import SERVE, ServeOptions
+from irbench.options.run import OUTPUT as OUTPUT_HEADING
 from irbench.options.run import RunOptions
 from irbench.terminal.completion import MODEL
-from irbench.terminal.declared import declared, strict_option
+from irbench.terminal.declared import declared, headings, strict_option
 from irbench.terminal.formats import OUTPUT, RESULTS, RUN_FORMAT
+from irbench.terminal.groups import SectionedCommand
 from irbench.terminal.run_output import refuse_overwriting_models
 
 _EXAMPLES = """\b
@@ -23,7 +25,12 @@ Examples:
 """
 
 
-@click.command("serve", epilog=_EXAMPLES)
+@click.command(
+    "serve",
+    cls=SectionedCommand,
+    sections=headings(SERVE, {"strict": OUTPUT_HEADING, "form": OUTPUT_HEADING, "results": OUTPUT_HEADING}),
+    epilog=_EXAMPLES,
+)
 @click.argument("models", nargs=-1, type=MODEL, metavar="[MODEL|FILE.onnx]...")
 @declared(SERVE)
 @strict_option("it is undecided whether a row keeps the service level")
@@ -36,7 +43,7 @@ def command(
     strict: bool,
     **options: Any,
 ) -> int:
-    """Give models requests as they arrive, and say which load each row holds.
+    """Measure latency and sustained load of requests.
 
     MODEL is what `irbench run` takes. Requests arrive on their own, as those of many users do, and their latency counts
     from when they were due: a request that waits behind a slow one is slow. All rows are given the same arrivals. With

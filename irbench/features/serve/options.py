@@ -56,7 +56,7 @@ SERVE = CommandOptions(
         "Models and inputs": ("all", "imports", "shape", "data", "value", "seed"),
         "What is compared": ("backends", "cells", "batch", "streams", "instances", "precision", "optimize", "threads",
                              "cpus", "set"),
-        "How long": ("budget", "deadline"),
+        "Duration": ("budget", "deadline"),
         "Output": ("no_lock", "name", "note", "results"),
     },
     changes={

@@ -6,5 +6,5 @@ measured. docs/reading-results.md explains the tables, docs/exports.md the forma
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (Command("show", "Results", "Show a stored run again, or its raw samples.", only_prints=("",), rank=0),)
+COMMANDS = (Command("show", "Everyday", "Show a stored run or its raw samples.", only_prints=("",)),)
 PAGE = "docs/stored-runs.md"

@@ -74,7 +74,7 @@ def command(
     output: Path | None,
     results: Path | None,
 ) -> None:
-    """Show a stored run again, or its raw samples.
+    """Show a stored run or its raw samples.
 
     RUN is a run's name, its id or the beginning of its id, its folder, or `latest`, the default: the newest run in
     which at least one row was measured. A name of several runs means the newest of them, by the same rule. The name of

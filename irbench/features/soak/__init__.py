@@ -7,8 +7,6 @@ of its latency over the blocks have confidence intervals; outputs are verified b
 from irbench.runs.run_modes import RunMode
 from irbench.terminal.commands import Command
 
-COMMANDS = (
-    Command("soak", "Measure", "Call models for a long time: whether memory grows or calls become slower.", rank=3),
-)
+COMMANDS = (Command("soak", "Measure", "Detect memory growth and slowdown over time.", rank=3),)
 RUN_MODE = RunMode("soak", "soaks", measure="soaked_rows.run", views="view.soak_views")
 PAGE = "docs/cold-starts-and-memory.md"

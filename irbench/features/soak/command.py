@@ -9,10 +9,12 @@ import click
 
 from irbench.features.run.measured import measured
 from irbench.features.soak.options import SOAK, SoakOptions
+from irbench.options.run import OUTPUT as OUTPUT_HEADING
 from irbench.options.run import RunOptions
 from irbench.terminal.completion import MODEL
-from irbench.terminal.declared import declared, strict_option
+from irbench.terminal.declared import declared, headings, strict_option
 from irbench.terminal.formats import OUTPUT, RESULTS, RUN_FORMAT
+from irbench.terminal.groups import SectionedCommand
 from irbench.terminal.run_output import refuse_overwriting_models
 
 _EXAMPLES = """\b
@@ -23,7 +25,12 @@ Examples:
 """
 
 
-@click.command("soak", epilog=_EXAMPLES)
+@click.command(
+    "soak",
+    cls=SectionedCommand,
+    sections=headings(SOAK, {"strict": OUTPUT_HEADING, "form": OUTPUT_HEADING, "results": OUTPUT_HEADING}),
+    epilog=_EXAMPLES,
+)
 @click.argument("models", nargs=-1, type=MODEL, metavar="[MODEL|FILE.onnx]...")
 @declared(SOAK)
 @strict_option("it is undecided whether a row grows")
@@ -36,7 +43,7 @@ def command(
     strict: bool,
     **options: Any,
 ) -> int:
-    """Call a model for a long time, and say whether a backend's memory grows or its calls become slower.
+    """Detect memory growth and slowdown over time.
 
     MODEL is what `irbench run` takes. Rows are called one after the other, each in a process of its own, in blocks.
     After each block the resident memory is read: its slope, in bytes per call, has a confidence interval, and memory

@@ -28,11 +28,10 @@ SOAK = CommandOptions(
     SoakOptions,
     RunOptions,
     sections={
-        "": (
-            "all", "imports", "duration", "calls", "growth_limit", "backends", "batch", "shape", "data", "value",
-            "streams", "precision", "optimize", "threads", "cpus", "set", "io", "seed", "deadline", "no_lock", "name",
-            "note", "results",
-        )
+        "Duration and growth": ("duration", "calls", "growth_limit", "deadline"),
+        "Models and inputs": ("all", "imports", "shape", "data", "value", "seed"),
+        "Configurations": ("backends", "batch", "streams", "precision", "optimize", "threads", "cpus", "set", "io"),
+        "Output": ("no_lock", "name", "note", "results"),
     },
     changes={
         "all": {"help": "Soak every exported model."},

@@ -6,5 +6,5 @@ with the next one. One report covers all tables.
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (Command("sweep", "Measure", "Measure everything that a plan asks for, and go on where it stopped."),)
+COMMANDS = (Command("sweep", "Measure", "Run all benchmarks of a plan."),)
 PAGE = "docs/plans.md"

@@ -35,7 +35,7 @@ def command(
     output: Path | None,
     **options: Any,
 ) -> int:
-    """Measure everything that a plan asks for, table after table in random order.
+    """Run all benchmarks of a plan.
 
     PLAN is a TOML file, or the name of a plan from `irbench plan list`. Each table is stored as a run, launch by
     launch. `irbench plan expand PLAN` shows the tables and their cells without measuring.

@@ -7,7 +7,7 @@ model whose loss does not fall is not timed. What each setting changes, alone an
 from irbench.runs.run_modes import RunMode
 from irbench.terminal.commands import Command
 
-COMMANDS = (Command("train", "Measure", "What a training step costs, and what each setting of it changes.", rank=5),)
+COMMANDS = (Command("train", "Measure", "Measure training steps and the effect of settings.", rank=5),)
 PAGE = "docs/training.md"
 RUN_MODE = RunMode(
     "traced_steps", "step_traces", measure="step_traces.run", views="view.step_trace_views", follows_speeds=True

@@ -37,7 +37,7 @@ Examples:
 @OUTPUT
 @RESULTS
 def command(model: str, form: str, output: Path | None, strict: bool, **options: Any) -> int:
-    """Measure what a training step costs, and what each setting of it changes.
+    """Measure training steps and the effect of settings.
 
     MODEL is a model of the zoo, a .keras file, or file.py:function that returns a Keras model. Each combination of
     settings is a row, whose time is that of a step: waiting for a batch, and the compiled step. Before a row is timed,

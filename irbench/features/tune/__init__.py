@@ -7,5 +7,5 @@ of its gain.
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (Command("tune", "Decide", "Search for the setting with which a model runs best, and confirm it.", rank=0),)
+COMMANDS = (Command("tune", "Everyday", "Search for the fastest configuration and confirm it.", rank=2),)
 PAGE = "docs/tuning.md"

@@ -56,7 +56,7 @@ def command(
     model: str,
     **options: Any,
 ) -> int:
-    """Search for the setting with which a model runs best, and confirm that it gains.
+    """Search for the fastest configuration and confirm it.
 
     Settings are launched side by side, the most promising again and again, in the time that the confirmation leaves.
     The best are then measured under the full protocol beside each backend as it runs without any option and as its

@@ -6,12 +6,5 @@ inference. The best are compared with the default under the full protocol, once 
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (
-    Command(
-        "tune-training",
-        "Decide",
-        "Search for the settings with which a model trains fastest, and confirm them.",
-        rank=0,
-    ),
-)
+COMMANDS = (Command("tune-training", "Decide", "Search for the fastest training configuration.", rank=0),)
 PAGE = "docs/tuning.md"

@@ -36,7 +36,7 @@ Examples:
 @OUTPUT
 @RESULTS
 def command(form: ReportForm | PageForm, output: Path | None, model: str, **options: Any) -> int:
-    """Search for the settings with which a model trains fastest, and confirm that they gain.
+    """Search for the fastest training configuration.
 
     MODEL is what irbench train takes. Every combination of the values is a setting. Settings are launched side by side,
     the most promising again and again; the best are then measured under the full protocol beside the default, the first

@@ -6,5 +6,5 @@ that was computed in, or runs the cases of ONNX's backend tests and counts what 
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (Command("verify", "Understand", "Check every backend's outputs, or run ONNX's own test suite."),)
+COMMANDS = (Command("verify", "Understand", "Check the outputs of every backend."),)
 PAGE = "docs/conformance.md"

@@ -34,7 +34,7 @@ def command(
     output: Path | None,
     **options: Any,
 ) -> int:
-    """Run a model on every backend and compare the outputs with those expected; nothing is timed.
+    """Check the outputs of every backend.
 
     MODEL is a name from `irbench models`, an exported bundle, an ONNX file, or anything that `irbench export` takes.
     The expected outputs are those of the data sets in --data, matched by order. Without data sets, they are the outputs

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from golden_files import check_golden
 
 from irbench import cli
 from irbench.errors import ExitCode, IrbenchError
+from irbench.terminal.groups import SectionedCommand
 
 COMMANDS = tuple(cli.cli.list_commands(click.Context(cli.cli)))
 
@@ -34,7 +36,7 @@ def python(code: str, *arguments: str, **environment: str) -> subprocess.Complet
 
 
 @cache
-def helped(command: str) -> tuple[str, set[str]]:
+def helped(command: str, option: str = "--help") -> tuple[str, set[str]]:
     """Return the help of a command, and every module that is imported for it.
 
     In a process of its own: click remembers a command's help option from its first use in a process.
@@ -44,7 +46,7 @@ def helped(command: str) -> tuple[str, set[str]]:
         "try: main(sys.argv[1:])\n"
         "finally: print(*sys.modules, file=sys.stderr)"
     )  # fmt: skip
-    called = python(code, *filter(None, [command]), "--help", COLUMNS="100")
+    called = python(code, *filter(None, [command]), option, COLUMNS="100")
     assert called.returncode == 0, called.stderr
     return called.stdout, set(called.stderr.split())
 
@@ -95,6 +97,56 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]):
     assert capsys.readouterr().out == f"irbench {metadata.version('irbench-onnx')}\n"
 
 
+def test_every_summary_is_a_sentence_of_at_most_eight_words(subtests: pytest.Subtests):
+    for name, command in all_commands():
+        for summary in filter(None, (command.short_help, (command.help or "").partition("\n\n")[0])):
+            with subtests.test(name=name, summary=summary):
+                assert summary.endswith(".")
+                assert len(summary.split()) <= 8
+    for name, (_, declared) in cli.declared_commands().items():
+        with subtests.test(name=name, summary=declared.summary):
+            assert declared.summary.endswith(".")
+            assert len(declared.summary.split()) <= 8
+
+
+def all_commands() -> Iterator[tuple[str, click.Command]]:
+    for name in COMMANDS:
+        command = cli.cli.get_command(click.Context(cli.cli), name)
+        assert command is not None
+        yield name, command
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {below}", found) for below, found in command.commands.items())
+
+
+def test_a_command_with_more_than_twelve_options_has_sections(subtests: pytest.Subtests):
+    for name, command in all_commands():
+        options = [param for param in command.params if isinstance(param, click.Option) and not param.hidden]
+        if len(options) <= 12:
+            continue
+        with subtests.test(name=name):
+            assert isinstance(command, SectionedCommand)
+            assert len(command.sectioned_options(click.Context(command))) > 1
+
+
+def test_the_first_help_names_six_everyday_commands_first():
+    text, _ = helped("")
+    assert text.index("Everyday commands:") < text.index("Measure:")
+    assert [name for name, (_, found) in cli.declared_commands().items() if found.heading == "Everyday"] == [
+        "run", "show", "tune", "compare", "deploy", "doctor"
+    ]  # fmt: skip
+
+
+def test_the_help_of_run_is_short_and_all_of_it_can_be_asked_for():
+    short, _ = helped("run")
+    whole, _ = helped("run", "--help-all")
+    assert "--backends" in short
+    assert "--counters" not in short
+    assert "More options, shown by --help-all" in short
+    assert {"--backends", "--counters", "--resume"} <= set(whole.split())
+    assert "shown by --help-all" not in whole
+    check_golden("help-all-run", whole)
+
+
 def test_no_command_shows_the_help_as_a_wrong_call(capsys: pytest.CaptureFixture[str]):
     assert call() == 2
     assert "Measure:" in capsys.readouterr().err
@@ -104,7 +156,7 @@ def test_no_command_shows_the_help_as_a_wrong_call(capsys: pytest.CaptureFixture
     ("arguments", "wrong", "hint"),
     [
         (("shwo",), "There is no command 'shwo'.", "Did you mean show?"),
-        (("xyz",), "There is no command 'xyz'.", "Commands: run, sweep,"),
+        (("xyz",), "There is no command 'xyz'.", "Commands: run, show, tune,"),
         (("show", "--fromat", "json"), "No such option '--fromat'.", "Did you mean --format?"),
         (("show", "--format", "xml"), "'xml' is not one of 'table', 'json'", "See irbench show --help."),
         (("results", "--since", "soon"), "'soon' is not a duration", "See irbench results --help."),
