@@ -2,6 +2,7 @@
 
 A test registers it with :func:`register`. Its sources are those of every exporter: functions whose names begin with
 ``fake_`` and return the number, ``.fakenet`` files and folders with a ``fake.net`` that contain it, and zoo models.
+Functions whose names begin with ``any_`` may be its own.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from onnx import TensorProto, helper
 
 from irbench.core import feeds, registry
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
-from irbench.spi import Exporter, ExporterDescription, ExportRequest
+from irbench.spi import Acceptance, Exporter, ExporterDescription, ExportRequest
 
 _ROWS, _SCALED = TensorSpec("rows", "float32", ("batch", 4)), TensorSpec("scaled", "float32", ("batch", 4))
 
@@ -32,21 +33,25 @@ class FakeExporter:
     def describe(self) -> ExporterDescription:
         return ExporterDescription("Fake", distributions=("numpy",))
 
-    def accepts(self, source: str) -> bool:
+    def accepts(self, source: str) -> Acceptance:
         path = Path(source)
         function = source.rpartition(":")[2]
-        return (
+        is_own = (
             source in registry.names(registry.MODELS)
             or path.suffix == ".fakenet"
             or (path / "fake.net").is_file()
             or (":" in source and function.startswith("fake_"))
         )
+        return "certain" if is_own else "perhaps" if function.startswith("any_") else "no"
+
+    def owns(self, model: object, /) -> bool:
+        return isinstance(model, float)
 
     def export(self, request: ExportRequest, say: Callable[[str], None], /) -> Bundle:
         sys.path.insert(0, "")
         for module in request.imports:
             importlib.import_module(module)
-        scale = _scale(request.source)
+        scale = _scale(request.source) if request.model is None else request.model
         if request.weights is not None:
             scale *= float(Path(request.weights).read_text())
         _write(scale, request.directory / "model.onnx")

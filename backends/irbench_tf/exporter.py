@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from irbench import __version__
 from irbench.errors import ExitCode, IrbenchError, first_line
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle, Scalar, TensorSpec
-from irbench.spi import Array, Exporter, ExporterDescription, ExportRequest, ModelInMemory, install_command
+from irbench.spi import Acceptance, Array, Exporter, ExporterDescription, ExportRequest, ModelInMemory, install_command
 from irbench_tf import file_reads
 from irbench_tf.layer_calls import called_in_training
 from irbench_tf.loading import in_memory, keras_files, sources
@@ -51,9 +51,13 @@ class TensorFlowExporter:
         """Say which distributions an export depends on."""
         return _DESCRIPTION
 
-    def accepts(self, source: str) -> bool:
-        """Whether ``source`` looks like one of those; imports no TensorFlow."""
+    def accepts(self, source: str) -> Acceptance:
+        """Return whether ``source`` is one of those; imports no TensorFlow."""
         return sources.accepts(source)
+
+    def owns(self, model: object, /) -> bool:
+        """Whether something is a Keras model or a module of TensorFlow."""
+        return in_memory.is_of_framework(model)
 
     def in_memory(self, model: object, /) -> ModelInMemory | None:
         """Return how a Keras model is saved; see :class:`irbench.spi.InMemoryExporter`."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from irbench.core import feeds, registry
 from irbench.core.output_check import compare, input_scale, judge
@@ -17,6 +18,7 @@ from irbench.onnx.reading.check import check_file
 from irbench.onnx.rewriting.bind import bind
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle, Feeding, shape_text
 from irbench.spi import Array, ExportRequest
+from irbench.spi.user_functions import call_user_function, import_first
 from irbench.store import bundles
 from irbench.worker.reference_answers import answers
 from irbench.worker.scratch import scratch_folder
@@ -34,15 +36,52 @@ _BATCHES = (1, 3)
 
 
 def make(
-    exporter: str, request: ExportRequest, folder: Path, counted: ReadsRequest, say: Callable[[str], None]
-) -> tuple[Bundle, Reads]:
-    """Have the named exporter write a bundle's files; return the bundle, and what was read."""
+    exporters: Sequence[str], request: ExportRequest, folder: Path, counted: ReadsRequest, say: Callable[[str], None]
+) -> tuple[str, Bundle, Reads]:
+    """Have an exporter write a bundle's files; return its name, the bundle, and what was read.
+
+    Of several exporters it is the one of whose framework the model is that the source's function makes.
+    """
     os.chdir(folder)
     recorder = ReadRecorder()  # first: it knows the usual folder for temporary files
     own_temporary_files()
     with recorder:
+        exporter, *others = exporters
+        if others:
+            exporter, model = _owner(exporters, request, say)
+            request = replace(request, model=model)
         bundle = registry.exporter(exporter).export(request, say)
-    return bundle, recorder.reads(replace(counted, ignored=(*counted.ignored, request.directory)))
+    return exporter, bundle, recorder.reads(replace(counted, ignored=(*counted.ignored, request.directory)))
+
+
+def _owner(exporters: Sequence[str], request: ExportRequest, say: Callable[[str], None]) -> tuple[str, Any]:
+    """Return the exporter whose framework the model belongs to that a source names, and that model."""
+    say(f"making {request.source}")
+    import_first(request.imports)
+    try:
+        model = _model_of(request.source)
+    except IrbenchError:
+        raise
+    except Exception as error:
+        raise IrbenchError(
+            f"{request.source}() failed: {first_line(error)}",
+            hint="Fix the function; calling it in Python shows where it fails.",
+        ) from error
+    owners = [name for name in exporters if registry.exporter(name).owns(model)]
+    if len(owners) != 1:
+        frameworks = " or ".join(registry.describe_exporter(name).framework for name in exporters)
+        what = f"is a model of {' and '.join(owners)}" if owners else f"is no model of {frameworks}"
+        raise IrbenchError(
+            f"{request.source}() returned {type(model).__name__}, which {what}.",
+            hint=f"Return a model of {frameworks}.",
+        )
+    return owners[0], model
+
+
+def _model_of(source: str) -> Any:
+    if source in registry.names(registry.MODELS):
+        return registry.model(source).build()
+    return call_user_function(source)
 
 
 def accept(bundle: Bundle, reference: str, say: Callable[[str], None]) -> OutputError | None:

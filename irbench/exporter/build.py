@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -13,15 +13,15 @@ from irbench.core import registry
 from irbench.core.record import OutputError
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter.foreign import similar_file, unknown_source
-from irbench.exporter.freshness import Notify, bundle_used, existing_bundle, source_changed
-from irbench.exporter.identity import identity, require_distributions, require_exporter, stored_options, tool_versions
+from irbench.exporter.freshness import ExistingBundle, Notify, bundle_used, existing_bundle, source_changed
+from irbench.exporter.identity import identity, installed_exporters, require_distributions, stored_options, tool_versions
 from irbench.exporter.reads import Reads, reads_request
 from irbench.exporter.source import Source, require_code, require_possible
 from irbench.measure.clock import utc_now
 from irbench.notices.bundle_notices import NameTaken
 from irbench.options.export import DEFAULT_OPSET, ExportOptions
 from irbench.spec import Bundle
-from irbench.spi import Exporter, ExportRequest
+from irbench.spi import Acceptance, Exporter, ExportRequest
 from irbench.store import bundles
 from irbench.store.card import Origin
 from irbench.system.file_states import is_file
@@ -146,8 +146,8 @@ def export(
         check: Called with the bundle, its paths absolute, before it is put in its place; raises where it must not be.
     """
     named = Source(source, folder or Path.cwd())
-    exporter = _checked(named, options)
-    existing = None if options.force else existing_bundle(named, exporter, options)
+    exporters = _checked(named, options)
+    existing = None if options.force else _existing(named, exporters, options)
     if existing is not None and existing.is_fresh:
         check(bundles.load(existing.folder))
         with contextlib.suppress(OSError):  # it can be used all the same
@@ -158,7 +158,14 @@ def export(
         notify(source_changed(existing))
     if options.output is not None:
         bundles.require_replaceable(options.output)  # before the first minute of work
-    return _made(named, exporter, options, _Callbacks(say, notify, check))
+    return _made(named, exporters, options, _Callbacks(say, notify, check))
+
+
+def _existing(source: Source, exporters: Sequence[str], options: ExportOptions) -> ExistingBundle | None:
+    """Return the bundle that one of the exporters has made already: one that can be used, else any."""
+    made = [existing_bundle(source, exporter, options) for exporter in exporters]
+    found = [bundle for bundle in made if bundle is not None]
+    return next((bundle for bundle in found if bundle.is_fresh), found[0] if found else None)
 
 
 def validate(source: str, options: ExportOptions) -> None:
@@ -166,16 +173,15 @@ def validate(source: str, options: ExportOptions) -> None:
     _checked(Source(source), options)
 
 
-def _checked(source: Source, options: ExportOptions) -> str:
+def _checked(source: Source, options: ExportOptions) -> tuple[str, ...]:
     refuse_impossible(options)
     require_possible(source.text)
-    exporter = _exporter_of(source)
-    require_exporter(exporter)
+    exporters = _exporters_of(source)
     require_distributions(source)
     require_code(source, options.imports)
     if options.name is not None:
         require_name(options.name, source)
-    return exporter
+    return exporters
 
 
 def refuse_impossible(options: ExportOptions) -> None:
@@ -196,25 +202,34 @@ def refuse_impossible(options: ExportOptions) -> None:
         )
 
 
-def _exporter_of(source: Source) -> str:
+def _exporters_of(source: Source) -> tuple[str, ...]:
+    """Return the exporter of a source; several where only a call of the function that it names tells which it is."""
     file = source.code_file if source.function else source.path
     if file is not None and file.suffix in (".keras", ".py") and not is_file(file):
         shown = source.text.rpartition(":")[0] if source.function else source.text
         raise IrbenchError(f"There is no file {shown}.", hint=similar_file(Path(shown)) or "Check the path.")
-    name = _taker(source)
-    if name is None:
+    acceptances = _acceptances(source)
+    certain = [name for name, acceptance in acceptances.items() if acceptance == "certain"]
+    if len(certain) > 1:
+        raise IrbenchError(
+            f"Several exporters take {source.text}: {' and '.join(certain)}.",
+            hint="Uninstall the distributions of all but one.",
+        )
+    if not acceptances:
         raise unknown_source(source)
-    return name
+    return installed_exporters(certain or list(acceptances))
 
 
 def is_exportable(source: Source) -> bool:
     """Return whether an exporter takes a source; nothing is read of it but its name and kind."""
-    return _taker(source) is not None
+    return bool(_acceptances(source))
 
 
-def _taker(source: Source) -> str | None:
+def _acceptances(source: Source) -> dict[str, Acceptance]:
+    """Return how sure each exporter is to take a source, by its name; without those that do not."""
     exporters: dict[str, Exporter] = registry.load_all(registry.EXPORTERS)
-    return next((name for name, exporter in exporters.items() if exporter.accepts(source.absolute)), None)
+    said = {name: exporter.accepts(source.absolute) for name, exporter in exporters.items()}
+    return {name: acceptance for name, acceptance in said.items() if acceptance != "no"}
 
 
 @dataclass(frozen=True)
@@ -224,21 +239,20 @@ class _Callbacks:
     check: Check
 
 
-def _made(source: Source, exporter: str, options: ExportOptions, callbacks: _Callbacks) -> Path:
-    worker = ExportWorker(exporter)
+def _made(source: Source, exporters: Sequence[str], options: ExportOptions, callbacks: _Callbacks) -> Path:
     say = callbacks.say
-    key = identity(source, exporter, options)
-    before = bundles.versions_with_key(key)
+    before = {exporter: bundles.versions_with_key(identity(source, exporter, options)) for exporter in exporters}
     with bundles.staging(options.output) as folder:
         say(f"exporting {source.text}")
-        bundle, reads = worker.make(source, options, folder, say)
+        exporter, bundle, reads = ExportWorker(*exporters).make(source, options, folder, say)
         bundle = replace(bundle, name=_name(bundle.name, source, options, callbacks.notify))
         complete = bundles.with_absolute_paths(bundle, folder)
-        error = worker.accept(complete, say, options.deadline)
+        error = ExportWorker(exporter).accept(complete, say, options.deadline)
         callbacks.check(complete)
         say("storing the bundle")
+        key = identity(source, exporter, options)
         card = replace(_card(bundle, folder, key, error), origin=_origin(source, exporter, options, reads))
-        return bundles.install(folder, card, options.output, before)
+        return bundles.install(folder, card, options.output, before[exporter])
 
 
 def _name(preferred: str, source: Source, options: ExportOptions, notify: Notify) -> str:
@@ -270,14 +284,14 @@ def _origin(source: Source, exporter: str, options: ExportOptions, reads: Reads)
 
 
 class ExportWorker:
-    """Calls what makes and checks a bundle, in workers with the environment that the exporter wants."""
+    """Calls what makes and checks a bundle, in workers with the environment that one of the exporters wants."""
 
-    def __init__(self, exporter: str) -> None:
-        self._exporter = exporter
-        self._description = registry.describe_exporter(exporter)
+    def __init__(self, *exporters: str) -> None:
+        self._exporters = exporters
+        self._descriptions = {exporter: registry.describe_exporter(exporter) for exporter in exporters}
 
-    def make(self, source: Source, options: ExportOptions, folder: Path, say: Say) -> tuple[Bundle, Reads]:
-        """Have the exporter make a bundle in a folder; return it, with the files that were read for it."""
+    def make(self, source: Source, options: ExportOptions, folder: Path, say: Say) -> tuple[str, Bundle, Reads]:
+        """Have an exporter make a bundle in a folder; return its name and the bundle, with the files that were read."""
         weights = stored_options(options, source.folder)["weights"]
         request = ExportRequest(
             source=source.text,
@@ -291,18 +305,19 @@ class ExportWorker:
             signature=options.signature,
             shapes=dict(options.shape),
         )
-        answer: tuple[Bundle, Reads] = self.call(
+        answer: tuple[str, Bundle, Reads] = self.call(
             "irbench.exporter.acceptance:make",
-            self._exporter,
+            self._exporters,
             request,
             source.folder,
-            reads_request(source, self._exporter, weights),
+            reads_request(source, self._exporters, weights),
             deadline_s=options.deadline or _DEADLINE_S,
             say=say,
             what=f"The export of {source.text} failed.",
         )
-        bundle, reads = answer
-        return replace(bundle, details={**bundle.details, "framework": self._description.framework}), reads
+        exporter, bundle, reads = answer
+        framework = self._descriptions[exporter].framework
+        return exporter, replace(bundle, details={**bundle.details, "framework": framework}), reads
 
     def accept(self, bundle: Bundle, say: Say, deadline_s: float | None) -> OutputError | None:
         """Have a reference compare the graph with the model; return by how much they differ at most."""
@@ -318,7 +333,7 @@ class ExportWorker:
 
     def call(self, target: str, *args: Any, deadline_s: float, what: str, say: Say) -> Any:
         """Call a function in a worker; say what was being done where that fails."""
-        environment = self._description.environment
+        environment = {name: value for each in self._descriptions.values() for name, value in each.environment.items()}
         try:
             return call_in_worker(target, *args, deadline_s=deadline_s, say=say, environment=environment)
         except WorkerDied as death:

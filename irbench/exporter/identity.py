@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
@@ -115,16 +115,25 @@ def missing_distributions(model: str) -> tuple[str, ...]:
     return tuple(name for name, version in versions(registry.model(model).requires).items() if version is None)
 
 
-def require_exporter(exporter: str) -> None:
-    """Refuse an exporter whose framework is not installed, before anything announces an export."""
+def missing_tools(exporter: str) -> tuple[str, ...]:
+    """Return the distributions that an exporter works with and that are not installed."""
     needed = versions(registry.describe_exporter(exporter).distributions)
-    missing = [name for name, version in needed.items() if version is None]
-    if missing:
+    return tuple(name for name, version in needed.items() if version is None)
+
+
+def installed_exporters(exporters: Sequence[str]) -> tuple[str, ...]:
+    """Return those whose frameworks are installed; refuse where none is, before anything announces an export."""
+    missing = {exporter: missing_tools(exporter) for exporter in exporters}
+    installed = tuple(exporter for exporter, names in missing.items() if not names)
+    if not installed:
+        named = " or ".join(", ".join(names) for names in missing.values())
+        commands = " or: ".join(install_command(*names) for names in missing.values())
         raise IrbenchError(
-            f"{', '.join(missing)} must be installed to export models.",
-            hint=f"Install with: {install_command(*missing)}. ONNX files need no export: irbench run model.onnx",
+            f"{named} must be installed to export models.",
+            hint=f"Install with: {commands}. ONNX files need no export: irbench run model.onnx",
             exit_code=ExitCode.NOT_INSTALLED,
         )
+    return installed
 
 
 def require_distributions(source: Source) -> None:

@@ -42,6 +42,7 @@ from irbench.spi.backend import (
 from irbench.spi.decoders import CacheKeeper, DecoderSession, DecoderSlot
 from irbench.spi.graphs import Pass, QuantizationMethod, QuantizationRequest, Quantizer
 from irbench.spi.model_sources import (
+    Acceptance,
     Exporter,
     ExporterDescription,
     ExportRequest,
@@ -61,6 +62,7 @@ from irbench.spi.training import TrainingBackend, TrainingSession
 from irbench.system.installation import extra_command, install_command, pip_command
 
 __all__ = [
+    "Acceptance",
     "Array",
     "AsyncSlot",
     "Availability",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from irbench.spec import Bundle, InputSpec
 
@@ -40,6 +40,10 @@ class ModelSource:
     requires: tuple[str, ...] = ()
 
 
+Acceptance: TypeAlias = Literal["certain", "perhaps", "no"]
+"""Whether an exporter takes a source: *perhaps* where only a call tells, as a function may return anybody's model."""
+
+
 @dataclass(frozen=True)
 class ExportRequest:
     """Everything an exporter needs to make a bundle.
@@ -57,6 +61,8 @@ class ExportRequest:
         signature: Of a SavedModel, the function to export; ``None`` for its default, and for sources without any.
         shapes: Shapes of inputs, and sizes of dynamic dimensions, by name: the model is run with them, and they are the
             bundle's default sizes.
+        model: What the function that ``source`` names returned, where it was called to find out whose model it makes;
+            otherwise ``None``. An exporter that has to be prepared before a model is made may call it again.
     """
 
     source: str
@@ -69,6 +75,7 @@ class ExportRequest:
     imports: tuple[str, ...] = ()
     signature: str | None = None
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    model: Any = None
 
 
 @dataclass(frozen=True)
@@ -98,8 +105,15 @@ class Exporter(Protocol):
         """Say what it exports from, and what with; imports no framework."""
         ...
 
-    def accepts(self, source: str) -> bool:
-        """Whether ``source`` looks like something it can export. Imports no framework."""
+    def accepts(self, source: str) -> Acceptance:
+        """Return whether it exports ``source``, as far as its name and its files tell. Imports no framework."""
+        ...
+
+    def owns(self, model: object, /) -> bool:
+        """Whether something that a function returned is a model of its framework. Imports no framework.
+
+        Asked where several exporters take a source *perhaps*.
+        """
         ...
 
     def export(self, request: ExportRequest, say: Callable[[str], None], /) -> Bundle:

@@ -35,6 +35,11 @@ def in_memory(model: Any) -> ModelInMemory | None:
     return None
 
 
+def is_of_framework(model: object) -> bool:
+    """Whether an object is a Keras model or a module of TensorFlow."""
+    return _is(model, "keras", "Model") or _is(model, "tensorflow", "Module")
+
+
 def _is(model: object, module: str, name: str) -> bool:
     """Whether an object is of a class of a module that somebody imported; an object of another was not made by it."""
     kind = getattr(sys.modules.get(module), name, None)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from irbench.core import registry
-from irbench.errors import IrbenchError, first_line
+from irbench.errors import IrbenchError
 from irbench.spec import InputSpec
-from irbench.spi import ModelSource
+from irbench.spi import Acceptance, ModelSource
+from irbench.spi.user_functions import call_user_function, import_first, is_function
 from irbench_tf.loading import saved_models, signatures
 from irbench_tf.loading.keras_files import load_keras_file, saved_losses
 from irbench_tf.loading.subclassed import with_inputs
@@ -54,15 +51,12 @@ class Loaded:
     trains_classes: tuple[bool | None, ...] = ()
 
 
-def accepts(source: str) -> bool:
-    """Whether ``source`` is a zoo name, a ``.keras`` file, a SavedModel folder or ``module:function``."""
+def accepts(source: str) -> Acceptance:
+    """Return whether ``source`` is a ``.keras`` file or a SavedModel folder, or may return a Keras model."""
     path = Path(source)
-    return (
-        source in registry.names(registry.MODELS)
-        or path.suffix == ".keras"
-        or saved_models.is_saved_model(path)
-        or _is_function(source)
-    )
+    if source in registry.names(registry.MODELS) or is_function(source):
+        return "perhaps"
+    return "certain" if path.suffix == ".keras" or saved_models.is_saved_model(path) else "no"
 
 
 def load(source: str, imports: Sequence[str] = (), signature: str | None = None) -> Loaded:
@@ -75,14 +69,8 @@ def load(source: str, imports: Sequence[str] = (), signature: str | None = None)
         raise IrbenchError(
             f"{source} is not a SavedModel folder, and only those have signatures.", hint="Leave --signature out."
         )
-    _import_first(imports)
+    import_first(imports)
     return replace(_loaded(source, imports, signature), source=source)
-
-
-def _import_first(imports: Sequence[str]) -> None:
-    for module in imports:
-        with _searched_first(_folder_of(module)):
-            _import_user_module(module)
 
 
 def _loaded(source: str, imports: Sequence[str], signature: str | None) -> Loaded:
@@ -93,16 +81,10 @@ def _loaded(source: str, imports: Sequence[str], signature: str | None) -> Loade
         return _from_keras(path.stem, load_keras_file(path, imports), saved_losses(path))
     if saved_models.is_saved_model(path):
         return _from_saved_model(path, signature)
-    if _is_function(source):
-        module, _, function = source.rpartition(":")
-        model = _call_user_function(module, function)
-        return _from_keras(signatures.own_name(model) or function, model)
+    if is_function(source):
+        model = _keras_model_of(source)
+        return _from_keras(signatures.own_name(model) or source.rpartition(":")[2], model)
     raise IrbenchError(f"{source} is not a model that TensorFlow can export.", hint=_HINT_FUNCTION)
-
-
-def _is_function(source: str) -> bool:
-    module, separator, function = source.rpartition(":")
-    return bool(separator and module) and function.isidentifier()
 
 
 def _from_zoo(source: ModelSource) -> Loaded:
@@ -167,16 +149,15 @@ def load_keras(source: str, imports: Sequence[str] = ()) -> tuple[str, Any]:
     Raises:
         IrbenchError: It is none, or it cannot be loaded.
     """
-    _import_first(imports)
+    import_first(imports)
     path = Path(source)
     if source in registry.names(registry.MODELS):
         return source, registry.model(source).build()
     if path.suffix == ".keras":
         return path.stem, load_keras_file(path, imports)
-    if _is_function(source):
-        module, _, function = source.rpartition(":")
-        model = _call_user_function(module, function)
-        return signatures.own_name(model) or function, model
+    if is_function(source):
+        model = _keras_model_of(source)
+        return signatures.own_name(model) or source.rpartition(":")[2], model
     raise IrbenchError(
         f"{source} is not a Keras model.",
         hint="Give a model of the zoo, a .keras file, or file.py:function that returns a model.",
@@ -194,86 +175,25 @@ def call_function(source: str) -> Any:
     Raises:
         IrbenchError: There is no such function, or it failed.
     """
-    module, _, name = source.rpartition(":")
-    return _returned(module, name)
-
-
-def _call_user_function(module: str, name: str) -> Any:
-    import keras
-
-    model = _returned(module, name)
-    if not isinstance(model, keras.Model):
-        raise IrbenchError(
-            f"{module}:{name}() returned {type(model).__name__}, which is not a Keras model.", hint=_HINT_FUNCTION
-        )
-    return model
-
-
-def _returned(module: str, name: str) -> Any:
-    with _searched_first(_folder_of(module)):
-        function = getattr(_import_user_module(module), name, None)
-        if not callable(function):
-            raise IrbenchError(f"{module} has no function {name}.", hint=_HINT_FUNCTION)
-        try:
-            return function()
-        except Exception as error:
-            raise IrbenchError(
-                f"{module}:{name}() failed: {cause_of(error)}",
-                hint=PYTHON_ON_TENSORS
-                if is_python_on_tensors(error)
-                else "Fix the function; calling it in Python shows where it fails.",
-            ) from error
-
-
-def _folder_of(module: str) -> Path:
-    return Path(module).resolve().parent if module.endswith(".py") else Path.cwd()
-
-
-@contextmanager
-def _searched_first(folder: Path) -> Iterator[None]:
-    """Let modules be found in the folder of code that a user named, which workers do not search otherwise.
-
-    It ends with that code: what the exporter imports later must not come from there.
-    """
-    sys.path.insert(0, str(folder))
     try:
-        yield
-    finally:
-        with suppress(ValueError):  # that code may have taken it out
-            sys.path.remove(str(folder))
-
-
-def _import_user_module(module: str) -> Any:
-    try:
-        return _import_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
+        return call_user_function(source)
     except IrbenchError:
         raise
     except Exception as error:
         raise IrbenchError(
-            f"{module} cannot be imported: {type(error).__name__}: {first_line(error)}",
-            hint=_as_module_of_package(Path(module), error)
-            or "Import it in Python first: it must be importable in this environment.",
+            f"{source}() failed: {cause_of(error)}",
+            hint=PYTHON_ON_TENSORS
+            if is_python_on_tensors(error)
+            else "Fix the function; calling it in Python shows where it fails.",
         ) from error
 
 
-def _as_module_of_package(path: Path, error: Exception) -> str:
-    """Return how to name a file that imports the package it lies in; empty where that is not why it failed."""
-    missing = error.name if isinstance(error, ModuleNotFoundError) else None
-    if path.suffix != ".py" or missing is None or missing.partition(".")[0] not in path.parent.parts:
-        return ""
-    package = missing.partition(".")[0]
-    names = path.with_suffix("").parts[path.parts.index(package) :]
-    folder = Path(*path.parts[: path.parts.index(package)])
-    return f"The file is part of the package {package}: in {folder.absolute()}, write {'.'.join(names)}:FUNCTION."
+def _keras_model_of(source: str) -> Any:
+    import keras
 
-
-def _import_file(path: Path) -> Any:
-    if not path.is_file():
-        raise IrbenchError(f"There is no file {path}.", hint="Write it as path/to/file.py:function.")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
+    model = call_function(source)
+    if not isinstance(model, keras.Model):
+        raise IrbenchError(
+            f"{source}() returned {type(model).__name__}, which is not a Keras model.", hint=_HINT_FUNCTION
+        )
+    return model

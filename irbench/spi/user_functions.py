@@ -1,0 +1,112 @@
+"""Calling functions that a user named as ``package.module:function`` or ``path/to/file.py:function``."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from irbench.errors import IrbenchError, first_line
+
+
+def is_function(source: str) -> bool:
+    """Whether a source has the form ``module:function``."""
+    module, separator, function = source.rpartition(":")
+    return bool(separator and module) and function.isidentifier()
+
+
+def import_first(modules: Sequence[str]) -> None:
+    """Import modules, or files of Python, that define what a model is made of.
+
+    Raises:
+        IrbenchError: One cannot be imported.
+    """
+    for module in modules:
+        with _searched_first(_folder_of(module)):
+            _import_user_module(module)
+
+
+def user_function(source: str) -> Any:
+    """Return the function that a source names, ``module:function``, without calling it.
+
+    Raises:
+        IrbenchError: There is no such function, or its module cannot be imported.
+    """
+    module, _, name = source.rpartition(":")
+    with _searched_first(_folder_of(module)):
+        function = getattr(_import_user_module(module), name, None)
+    if not callable(function):
+        raise IrbenchError(
+            f"{module} has no function {name}.",
+            hint="Name a function without parameters that returns a model: package.module:function.",
+        )
+    return function
+
+
+def call_user_function(source: str) -> Any:
+    """Return what the function that a source names returns; what it raises is raised.
+
+    Raises:
+        IrbenchError: There is no such function, or its module cannot be imported.
+    """
+    function = user_function(source)
+    with _searched_first(_folder_of(source.rpartition(":")[0])):
+        return function()
+
+
+def _folder_of(module: str) -> Path:
+    return Path(module).resolve().parent if module.endswith(".py") else Path.cwd()
+
+
+@contextmanager
+def _searched_first(folder: Path) -> Iterator[None]:
+    """Let modules be found in the folder of code that a user named, which workers do not search otherwise.
+
+    It ends with that code: what is imported later must not come from there.
+    """
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # that code may have taken it out
+            sys.path.remove(str(folder))
+
+
+def _import_user_module(module: str) -> Any:
+    try:
+        return _import_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
+    except IrbenchError:
+        raise
+    except Exception as error:
+        raise IrbenchError(
+            f"{module} cannot be imported: {type(error).__name__}: {first_line(error)}",
+            hint=_as_module_of_package(Path(module), error)
+            or "Import it in Python first: it must be importable in this environment.",
+        ) from error
+
+
+def _as_module_of_package(path: Path, error: Exception) -> str:
+    """Return how to name a file that imports the package it lies in; empty where that is not why it failed."""
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    if path.suffix != ".py" or missing is None or missing.partition(".")[0] not in path.parent.parts:
+        return ""
+    package = missing.partition(".")[0]
+    names = path.with_suffix("").parts[path.parts.index(package) :]
+    folder = Path(*path.parts[: path.parts.index(package)])
+    return f"The file is part of the package {package}: in {folder.absolute()}, write {'.'.join(names)}:FUNCTION."
+
+
+def _import_file(path: Path) -> Any:
+    if not path.is_file():
+        raise IrbenchError(f"There is no file {path}.", hint="Write it as path/to/file.py:function.")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
