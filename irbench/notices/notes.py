@@ -14,8 +14,6 @@ from irbench.spec import Distribution, Scalar
 
 EnergySource: TypeAlias = Literal["processors", "gpus"]
 
-_GRAPHS = {"tf-graph": "the TensorFlow graph", "own-code": "code that does not read the model's file"}
-"""What readers call a kind of artifact."""
 _SOURCES: Mapping[EnergySource, str] = {"processors": "of the processors", "gpus": "of the GPUs"}
 
 
@@ -267,7 +265,7 @@ class OptimizeNotApplied(Note):
     example_facts: ClassVar[ExampleFacts] = {"backend": "tf", "artifact": "tf-graph"}
 
     def text(self, context: Context) -> str:
-        return f"{self.backend} runs {_GRAPHS.get(self.artifact, self.artifact)}: `--optimize` does not apply to it"
+        return f"{self.backend} does not read the model's ONNX file: `--optimize` does not apply to it"
 
 
 class LayoutUnchanged(Note):
