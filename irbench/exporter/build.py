@@ -14,7 +14,13 @@ from irbench.core.record import OutputError
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter.foreign import similar_file, unknown_source
 from irbench.exporter.freshness import ExistingBundle, Notify, bundle_used, existing_bundle, source_changed
-from irbench.exporter.identity import identity, installed_exporters, require_distributions, stored_options, tool_versions
+from irbench.exporter.identity import (
+    identity,
+    installed_exporters,
+    require_distributions,
+    stored_options,
+    tool_versions,
+)
 from irbench.exporter.reads import Reads, reads_request
 from irbench.exporter.source import Source, require_code, require_possible
 from irbench.measure.clock import utc_now
