@@ -8,6 +8,7 @@ import sys
 from contextlib import suppress
 from datetime import datetime
 from functools import cache
+from inspect import cleandoc
 from typing import Any
 
 import msgspec
@@ -119,9 +120,19 @@ def json_schema() -> bytes:
 
 def schema_of(document: type[Any], title: str) -> bytes:
     """Return the JSON Schema (draft 2020-12) of a document that msgspec reads."""
-    schema = msgspec.json.schema(document)
+    schema = _with_clean_descriptions(msgspec.json.schema(document))
     whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema}
     return msgspec.json.format(msgspec.json.encode(whole, order="sorted"), indent=1) + b"\n"
+
+
+def _with_clean_descriptions(schema: Any) -> Any:
+    """Return a schema without the indentation of docstrings, which Python removes from 3.13 on only."""
+    if isinstance(schema, dict):
+        return {
+            key: cleandoc(value) if key == "description" and isinstance(value, str) else _with_clean_descriptions(value)
+            for key, value in schema.items()
+        }
+    return [_with_clean_descriptions(value) for value in schema] if isinstance(schema, list | tuple) else schema
 
 
 def _require_sense(document: RunDocument) -> None:

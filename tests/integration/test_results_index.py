@@ -28,7 +28,8 @@ def test_a_broken_index_is_made_anew(root: Path, harm: str) -> None:
     if harm != "deleted":
         index.write_bytes({"cut": data[: len(data) // 2], "garbage": b"no database" * 500, "empty": b""}[harm])
     assert listed(root) == before
-    assert sqlite3.connect(index).execute("select count(*) from runs").fetchone() == (1,)
+    with contextlib.closing(sqlite3.connect(index)) as connection:
+        assert connection.execute("select count(*) from runs").fetchone() == (1,)
 
 
 @pytest.mark.ci
