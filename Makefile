@@ -1,5 +1,8 @@
-# Everything a fresh machine needs is Python 3.11 or newer, pip and make.
+# Everything a fresh machine needs is one of the Pythons that pyproject.toml lists, pip and make.
 PYTHON ?= python3
+SUPPORTED := $(shell sed -n 's/.*Python :: \(3\.[0-9][0-9]*\)".*/\1/p' pyproject.toml)
+OLDEST := $(firstword $(SUPPORTED))
+NEWEST := $(lastword $(SUPPORTED))
 VENV := .venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.8
@@ -13,14 +16,20 @@ LOADGEN := build/loadgen
 WORKERS := 3
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=15
 
+# What another Python changes: values that are stored and sent, docstrings, errors, processes and files.
+PORTABLE := tests/unit/store tests/unit/worker tests/unit/runner tests/unit/options tests/unit/core tests/unit/system \
+	tests/unit/cli tests/unit/api tests/unit/spi tests/unit/data tests/unit/exporter tests/unit/environments tests/unit/measure \
+	tests/unit/runs tests/unit/stats tests/unit/backends tests/unit/onnx tests/unit/features/plan tests/unit/features/run \
+	tests/unit/features/profile tests/unit/features/fleet tests/integration/test_results_index.py tests/integration/test_run.py
+
 # Which of the longer tests are due: another share with each commit, or each day where the history is cut off.
 TURN ?= $(shell if [ "$$(git rev-parse --is-shallow-repository 2>/dev/null)" = false ]; \
 	then git rev-list --count HEAD; else echo $$(( $$(date +%s) / 86400 )); fi)
 
-.PHONY: help setup demo test test-ci test-real test-laws test-all test-long test-gpu-lock test-turn test-zoo picture bench bench-truth bench-serving bench-corun bench-busy bench-gates bench-fusions bench-backbones bench-optimizers bench-real zoo zoo-keras-hub site lint types pyright generated docs lock clean
+.PHONY: help setup demo test test-quick test-pythons test-newest pythons test-ci test-real test-laws test-all test-long test-gpu-lock test-turn test-zoo picture bench bench-truth bench-serving bench-corun bench-busy bench-gates bench-fusions bench-backbones bench-optimizers bench-real zoo zoo-keras-hub site lint types pyright generated docs lock clean
 
 # Tests start hundreds of processes, and each would compile what it imports of irbench where Python writes no bytecode.
-test test-ci test-real test-laws test-all test-long test-gpu-lock test-turn test-zoo: export PYTHONDONTWRITEBYTECODE :=
+test test-quick test-ci test-real test-laws test-all test-long test-gpu-lock test-turn test-zoo: export PYTHONDONTWRITEBYTECODE :=
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -33,6 +42,24 @@ demo: $(STAMP) ## Export ResNet-50 from TensorFlow and compare tf, tf-xla, ort a
 
 test: $(STAMP) lint types ## Lint, check types, run the fast tests: 6 minutes
 	$(PYTEST) -m "not slow and not ci"
+
+test-quick: $(STAMP) ## The fast tests of make test alone
+	$(PYTEST) -m "not slow and not ci" $(TESTS)
+
+test-pythons: ## The fast tests on every supported Python that is installed, each in an environment below build: 8 minutes each
+	@status=0; for python in $$($(MAKE) -s pythons); do \
+		$$python -V; $(MAKE) PYTHON=$$python VENV=build/pythons/$$(basename $$python) test-quick || status=2; done; exit $$status
+
+test-newest: ## A part of the fast tests on the newest supported Python that is installed, where it is not that of .venv
+	@python=$$($(MAKE) -s pythons | tail -n 1); \
+	if [ "$$(basename $$python)" = "$$(basename $$(readlink -f $(BIN)/python))" ]; then echo "$$python is that of $(VENV)"; else \
+		$$python -V; $(MAKE) PYTHON=$$python VENV=build/pythons/$$(basename $$python) TESTS="$(PORTABLE)" test-quick; fi
+
+# A pyenv has programs for versions that are not chosen, which do not start.
+pythons: ## List the supported Pythons that are installed, the oldest first
+	@for version in $(SUPPORTED); do \
+		for python in python$$version "$$HOME"/.pyenv/versions/$$version.*/bin/python$$version; do \
+			if "$$python" -c 'import ssl, sqlite3, venv' 2>/dev/null; then command -v "$$python"; break; fi; done; done
 
 test-ci: $(STAMP) pyright ## The tests of most of a second and more: 35 minutes
 	$(PYTEST) -m "ci and not slow"
@@ -136,17 +163,17 @@ docs: $(STAMP) ## Build the documentation site, with search, into build/docs; it
 
 lock: $(BIN)/uv ## Write the hashed lock files again
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
-		--python-version 3.11 --extra all --group dev pyproject.toml -o requirements.lock
+		--python-version $(OLDEST) --extra all --group dev pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
-		--python-version 3.11 --extra all-gpu --group dev pyproject.toml -o requirements-gpu.lock
+		--python-version $(OLDEST) --extra all-gpu --group dev pyproject.toml -o requirements-gpu.lock
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
-		--python-version 3.11 --extra keras-hub --constraint requirements.lock pyproject.toml -o requirements-keras-hub.lock
+		--python-version $(OLDEST) --extra keras-hub --constraint requirements.lock pyproject.toml -o requirements-keras-hub.lock
 
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
-		--python-version 3.11 --constraint requirements.lock benchmarks/optimizers/requirements.in \
+		--python-version $(OLDEST) --constraint requirements.lock benchmarks/optimizers/requirements.in \
 		-o requirements-optimizers.lock
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
-		--python-version 3.11 benchmarks/serving/requirements.in -o requirements-loadgen.lock
+		--python-version $(OLDEST) benchmarks/serving/requirements.in -o requirements-loadgen.lock
 
 clean: ## Remove the environment and every cache of the tools
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
@@ -154,8 +181,8 @@ clean: ## Remove the environment and every cache of the tools
 # uv goes into the environment by the environment's own pip; where Python comes without ensurepip,
 # by the pip of the Python that made it; and a uv that is already on the machine serves as well.
 $(BIN)/uv:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "error: irbench needs Python 3.11 or newer; $(PYTHON) is older."; echo "hint: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < tuple(map(int, "$(OLDEST)".split("."))))' || \
+		{ echo "error: irbench needs Python $(OLDEST) or newer; $(PYTHON) is older."; echo "hint: make PYTHON=python$(NEWEST) $(MAKECMDGOALS)"; exit 2; }
 	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || $(PYTHON) -m venv --without-pip $(VENV)
 	@$(BIN)/python -m pip install -q uv==$(UV_VERSION) 2>/dev/null \
 		|| $(PYTHON) -m pip -q --python $(BIN)/python install uv==$(UV_VERSION) 2>/dev/null \
@@ -165,7 +192,12 @@ $(BIN)/uv:
 # Compiled at once, as pip does: otherwise TensorFlow takes three times as long to start wherever Python is told to
 # write no bytecode.
 $(STAMP): requirements.lock pyproject.toml | $(BIN)/uv
-	$(BIN)/uv pip sync -q --compile-bytecode --python $(BIN)/python --require-hashes requirements.lock
+	@$(BIN)/uv pip sync -q --compile-bytecode --python $(BIN)/python --require-hashes requirements.lock || { \
+		version=$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+		case " $(SUPPORTED) " in *" $$version "*) ;; *) \
+			echo "error: requirements.lock is for Python $(OLDEST) to $(NEWEST); for $$version, TensorFlow has no wheel."; \
+			echo "hint: make PYTHON=python$(NEWEST) $(MAKECMDGOALS). Or leave TensorFlow out: pip install '.[ort,openvino]'";; \
+		esac; exit 2; }
 	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 

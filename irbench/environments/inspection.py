@@ -57,7 +57,7 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, match[0].split("."))) if match is not None else ()
 
 
-_OLDEST = (3, 11)
+OLDEST = (3, 11)
 _DEADLINE_S = 60.0
 _SCRIPT = """
 import sys
@@ -120,8 +120,8 @@ def inspect_python(python: str) -> Inspection:
 
 def require_able(inspection: Inspection) -> None:
     """Refuse an environment in which irbench's workers cannot run."""
-    if inspection.version < _OLDEST:
-        oldest = ".".join(map(str, _OLDEST))
+    if inspection.version < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
         raise IrbenchError(
             f"{inspection.python} is Python {inspection.version_text}, and irbench needs {oldest} or newer.",
             hint=f"Make an environment with a newer one: uv venv --python {oldest}",

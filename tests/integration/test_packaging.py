@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -12,6 +13,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+from irbench.environments.inspection import OLDEST
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"irbench", "irbench_tf", "irbench_ort", "irbench_openvino", "irbench_zoo"}
@@ -81,6 +84,42 @@ def test_what_only_some_models_of_the_zoo_need_is_locked_apart_and_in_the_versio
     assert {name: version for name, version in hub.items() if name in usual} == {
         name: version for name, version in usual.items() if name in hub
     }
+
+
+def test_the_supported_pythons_are_the_same_wherever_they_are_named() -> None:
+    supported = [name.split(" :: ")[-1] for name in PROJECT["classifiers"] if re.search(r"Python :: 3[.]", name)]
+    oldest, newest = supported[0], supported[-1]
+    assert supported == [f"3.{minor}" for minor in range(int(oldest[2:]), int(newest[2:]) + 1)]
+    assert PROJECT["requires-python"] == f">={oldest}"
+    assert ".".join(map(str, OLDEST)) == oldest
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    assert tools["ruff"]["target-version"] == f"py{oldest.replace('.', '')}"
+    for page in ("README.md", "docs/installing.md", "docs/tour.md"):
+        assert f"Python {oldest} to {newest}" in (ROOT / page).read_text(), page
+    listed = subprocess.run(["make", "-s", "pythons"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert {Path(line).name.removeprefix("python") for line in listed.splitlines()} <= set(supported)
+
+
+@pytest.mark.parametrize(
+    ("version", "said"), [("3.10", "needs Python 3.11 or newer"), ("3.14", "TensorFlow has no wheel")]
+)
+def test_make_setup_says_which_pythons_it_cannot_take(version: str, said: str, tmp_path: Path) -> None:
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / "requirements.lock").touch()
+    programs = tmp_path / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    is_old = f'case "$2" in *version_info*"<"*) exit {int(version == "3.10")};; esac'
+    for name, script in {"python": f"{is_old}\necho {version}", "uv": "exit 1"}.items():
+        (programs / name).write_text(f"#!/bin/sh\n{script}\n")
+        (programs / name).chmod(0o755)
+    if version == "3.10":
+        (programs / "uv").unlink()
+    command = ["make", "setup", f"PYTHON={programs / 'python'}"]
+    made = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert made.returncode == 2
+    assert said in made.stdout
+    assert "hint: make PYTHON=python3.13 setup" in made.stdout
 
 
 def base_environment(folder: Path) -> Path:
