@@ -108,7 +108,7 @@ bench-busy: $(STAMP) ## Check what is claimed on a busy machine beside real prog
 bench-gates: $(STAMP) ## Check on a loaded machine whether gates of equal models fail, and slower ones are found; up to 80 minutes
 	$(BIN)/python -m benchmarks.gates $(ARGUMENTS)
 
-picture: $(STAMP) ## Draw the picture of the README again, from the run in docs/demo.json, and those of docs/protocol.md
+picture: $(STAMP) ## Draw the chart of the README again, from the run in docs/demo.json, and the pictures of docs/protocol.md
 	$(BIN)/python -m benchmarks.picture
 	$(BIN)/python -m documentation.pictures
 

@@ -123,10 +123,11 @@ _PICTURES: Mapping[str, Callable[[], Chart]] = {
 
 def pictures() -> Mapping[Path, str]:
     """Return the SVG of each picture by its file."""
-    return {FOLDER / f"{name}.svg": _standing(configured(draw(), 560), name) for name, draw in _PICTURES.items()}
+    return {FOLDER / f"{name}.svg": standalone(configured(draw(), 560), name) for name, draw in _PICTURES.items()}
 
 
-def _standing(spec: dict[str, Any], name: str) -> str:
+def standalone(spec: dict[str, Any], name: str) -> str:
+    """Return a chart as an SVG document that follows the theme of the page it is shown in."""
     return re.sub(r"(<svg[^>]*>)", rf"\1{_STYLE}", page_svg(spec, name), count=1)
 
 

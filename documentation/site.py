@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 import tomllib
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -35,6 +36,9 @@ _PAGES = (
     "results/reference",
 )
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_COMMAND = r"(?:irbench|make|pip|python3?|sudo|\.venv/bin/\S+|[A-Z_]+=\S+)"
+_COMMENTED = re.compile(rf"^( {{4,}}|)({_COMMAND} .*?) +# (.*)$", re.MULTILINE)
+_WIDEST = 80
 _TARGET = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
 
 Entry: TypeAlias = "str | list[Entry] | dict[str, Entry]"
@@ -62,8 +66,27 @@ def fill(folder: Path) -> None:
     for path in {*found, *(linked for page in found for linked in linked_files(page))}:
         copy = folder / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, copy)
+        if path in found:
+            copy.write_text(with_comments_above(path.read_text()))
+        else:
+            shutil.copyfile(path, copy)
     shutil.copytree(_ASSETS, folder / "assets")
+
+
+def with_comments_above(text: str) -> str:
+    """Return a page whose commands have their comment on a line above them, where both together are cut off.
+
+    A window of 1280 pixels shows :data:`_WIDEST` characters of code between the two columns of navigation.
+    """
+    return _COMMENTED.sub(_shown_whole, text)
+
+
+def _shown_whole(line: re.Match[str]) -> str:
+    indent, command, comment = line.groups()
+    if len(line[0]) - len(indent) <= _WIDEST:
+        return line[0]
+    lines = textwrap.wrap(comment, _WIDEST - 2)
+    return "\n".join([*(f"{indent}# {line}" for line in lines), f"{indent}{command}"])
 
 
 def settings() -> dict[str, Any]:

@@ -8,13 +8,35 @@ from pathlib import Path
 
 import pytest
 
-from documentation.site import ROOT, fill, linked_files, listed, pages, problems_in, settings
+from documentation.site import ROOT, fill, linked_files, listed, pages, problems_in, settings, with_comments_above
 
 
 def test_the_navigation_holds_every_page_once():
     named = Counter(listed(settings()["project"]["nav"]))
     assert set(named) == {str(page.relative_to(ROOT)) for page in pages()}, "documentation/zensical.toml has them"
     assert max(named.values()) == 1
+
+
+def test_the_navigation_begins_with_installing():
+    assert settings()["project"]["nav"][0] == {"Install": "docs/installing.md"}
+
+
+def test_a_comment_that_a_window_would_cut_off_stands_above_its_command():
+    short = "    irbench run model.onnx    # measure"
+    assert with_comments_above(short) == short
+    long = f"    irbench run model.onnx    # {'words ' * 20}"
+    *comments, command = with_comments_above(long).splitlines()
+    assert command == "    irbench run model.onnx"
+    assert all(line.startswith("    # words") for line in comments)
+
+
+def test_no_command_of_a_page_has_a_comment_that_is_cut_off(tmp_path: Path, subtests: pytest.Subtests):
+    fill(tmp_path / "source")
+    for page in pages():
+        text = (tmp_path / "source" / page.relative_to(ROOT)).read_text()
+        for line in re.findall(r"^    ((?:irbench|make) .*) # .*$", text, re.MULTILINE):
+            with subtests.test(page=page.name, line=line):
+                assert len(line) <= 80
 
 
 def test_the_readme_of_a_folder_comes_first():
@@ -26,7 +48,13 @@ def test_the_readme_of_a_folder_comes_first():
 
 def test_what_pages_link_to_is_there_at_the_same_relative_place(tmp_path: Path):
     fill(tmp_path / "source")
-    for path in ("README.md", "docs/protocol.md", "docs/demo.svg", "irbench/store/run.schema.json", "assets/site.css"):
+    for path in (
+        "README.md",
+        "docs/protocol.md",
+        "docs/pictures/speedups.svg",
+        "irbench/store/run.schema.json",
+        "assets/site.css",
+    ):
         assert (tmp_path / "source" / path).is_file()
 
 
