@@ -52,7 +52,7 @@ REFUSED = {
     "a cycle": (hostile.changed(hostile.cyclic), "form a cycle through 'relu'", "export it again"),
     "out of order": (hostile.changed(hostile.unsorted), "not in the order in which they can run", "Sort them"),
     "missing weights": (hostile.changed(hostile.without_weights), "has no tensor 'kernel'", "export it again"),
-    "a later opset": (hostile.changed(hostile.of_opset(999)), "uses opset 999", "pip install -U onnx"),
+    "a later opset": (hostile.changed(hostile.of_opset(999)), "uses opset 999", "pip install --upgrade onnx"),
     "a negative opset": (hostile.changed(hostile.of_opset(-4)), "is not an ONNX model", _AGAIN),
     "an invalid size": (hostile.changed(hostile.of_sizes(1, 3, 8, 2**40)), "invalid size", _AGAIN),
     "more values than memory": (
