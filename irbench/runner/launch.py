@@ -57,7 +57,7 @@ from irbench.stats.launch_planning import (
     settle_calls,
 )
 from irbench.stats.observed import clean_blocks, round_cost_ns, time_per_completion_ns
-from irbench.stats.warm_up import calls_of_later_launches, calls_that_confirm
+from irbench.stats.warm_up import calls_of_later_launches
 from irbench.system import host
 from irbench.worker.cell import CellTask
 from irbench.worker.feed_turns import takes_turns
@@ -510,21 +510,17 @@ class Launch:
             raise GraphRefused(cell.id, self._workers.failures[cell.id].message)
 
     def _warm_up_of(self, cell: Cell) -> WarmUpRequest:
-        """Return how a cell is warmed up: its first launch looks for when calls get no faster, and later ones know.
-
-        What an earlier run knows makes the look of the first launch shorter, unless it does not hold any more.
-        """
+        """Return how a cell is warmed up: its first launch looks for when calls get no faster, and later ones know."""
         timing, room, cells = self._timing, self._inputs.room, len(self._inputs.cells)
         most_s = max(timing.warm_up, _WARM_UP_SHARE * room.left_s / room.launches / cells)
-        known = self._inputs.warm_ups.get(cell.id)
         if cell.id in self._inputs.new:
             share_s = timing.look_share * room.left_s / cells if timing.look_calls else 0.0
-            look_calls = timing.look_calls if known is None else calls_that_confirm(known.steady_after or 0)
-            return WarmUpRequest(most_s, look_s=max(0.0, min(timing.look, share_s)), look_calls=look_calls)
+            return WarmUpRequest(most_s, look_s=max(0.0, min(timing.look, share_s)))
+        known = self._inputs.warm_ups.get(cell.id)
         if known is None or not timing.look_calls:
             return WarmUpRequest(most_s)
         if known.ended_unsteady:
-            return WarmUpRequest(most_s, look_s=most_s, look_calls=timing.look_calls)
+            return WarmUpRequest(most_s, look_s=most_s)
         return WarmUpRequest(most_s, calls=calls_of_later_launches(known.steady_after or 0))
 
     def _measure_blocks(self, tempo: Tempo) -> tuple[BlockEvidence, ...]:

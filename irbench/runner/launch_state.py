@@ -102,7 +102,7 @@ class LaunchInputs:
         scatters: Of the pairs that are compared, as far as launches have shown them.
         peak_bytes: What the cells together may need in memory while they compile; ``None`` where that is unknown, as
             before a cell was launched once.
-        warm_ups: How each cell was warmed up in its first launch, by cell id; of those that are new, in an earlier run.
+        warm_ups: How each cell was warmed up in its first launch, by cell id; without those that are new.
         first: Calls of the blocks that count in earlier launches: samples that take turns go on from there.
     """
 

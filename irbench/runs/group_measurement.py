@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from irbench.core.activity import Activity, Outlook
-from irbench.core.record import CellLaunch, LaunchRecord, WarmUp
+from irbench.core.record import CellLaunch, LaunchRecord
 from irbench.core.result import GroupResult, RunDocument, StoppedBy
 from irbench.core.row import ENDED_EARLY
 from irbench.measure.clock import Stopwatch
@@ -27,7 +27,6 @@ from irbench.runner.prepare import same_inputs, swept_sizes
 from irbench.runner.reference import ReferenceOutputs, expected_outputs, mismatch, references
 from irbench.runner.request import RunRequest
 from irbench.runner.run_progress import Listener, Progress, batch_facts
-from irbench.runs.known_warm_ups import known_warm_ups, remember_warm_ups
 from irbench.runs.run_modes import mode_asked_for
 from irbench.spec import Cell, Group
 from irbench.stats.eligibility import Admission
@@ -145,7 +144,6 @@ class GroupMeasurement:
         self._expected: tuple[ReferenceOutputs, ...] = ()
         self._outlook: Outlook | None = None
         self._right: dict[str, set[str]] = {}
-        self._known_warm_ups = known_warm_ups(self._before.environment, self._group)
         self._others = dict.fromkeys(self.others())
         self._first_extra_s = 0.0
         is_foreseen = (
@@ -257,9 +255,6 @@ class GroupMeasurement:
             measured_s = watch.elapsed_s
             self._records.append(record)
             self.writer.add_launch(record)
-            if inputs.new and self._timing.look_calls:
-                found = _warm_ups(cell for cell in record.cells if cell.cell in inputs.new)
-                remember_warm_ups(self._before.environment, self._group, found)
             interim = self._commit("unfinished")
             self._launches_s.append(watch.elapsed_s)
             self._closing_s = watch.elapsed_s - measured_s
@@ -321,7 +316,7 @@ class GroupMeasurement:
             peak_bytes=sum(known) if known and len(known) == len(peaks) else None,
             first=self._calls,
             new=frozenset(planned.cells) - first.keys(),
-            warm_ups={**self._known_warm_ups, **_warm_ups(first.values())},
+            warm_ups={cell: own.warm_up for cell, own in first.items() if own.warm_up is not None},
         )
 
     def _room(self, number: int) -> Room:
@@ -415,7 +410,3 @@ def _applies(note: Note, result: GroupResult) -> bool:
         return True
     rows = [cell for cell in result.cells if cell.backend == note.backend and cell.failure is None]
     return bool(rows) and not {note.precision, "int8"} & {cell.effective.get("precision") for cell in rows}
-
-
-def _warm_ups(launched: Iterable[CellLaunch]) -> dict[str, WarmUp]:
-    return {own.cell: own.warm_up for own in launched if own.warm_up is not None}

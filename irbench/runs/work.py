@@ -20,7 +20,7 @@ from irbench.runner.plan import PlannedGroup
 from irbench.spec import Artifact, Cell, InferenceWork, Roof, TensorSpec, Workload
 from irbench.spec.generation import GenerationArtifact
 from irbench.store import bundles
-from irbench.store.kept import kept_peaks
+from irbench.store.kept_peaks import kept_peaks
 from irbench.system import host
 
 _COUNTED = "onnx"

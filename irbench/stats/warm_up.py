@@ -93,10 +93,5 @@ def calls_of_later_launches(after: int) -> int:
     return math.ceil(_MARGIN * after)
 
 
-def calls_that_confirm(after: int) -> int:
-    """Return of how many calls :func:`course_of` can say again that they got no faster after so many."""
-    return max(FEWEST_JUDGED, math.ceil(calls_of_later_launches(after) / (1 - _TAIL)))
-
-
 def _end(levels: NDArray[np.float64], share: float) -> float:
     return float(np.median(levels[-max(2, round(share * levels.size)) :]))

@@ -62,14 +62,12 @@ class WarmUpRequest:
             called once.
         look_s: For how long, in seconds from its beginning, it may go on to see whether calls get faster later; 0 does
             not look.
-        look_calls: How many calls it makes for that at least, and twice as many while calls still get faster.
         calls: For how many calls it lasts at least.
         most_calls: How many it makes in the protocol's time at most, after the fewest.
     """
 
     most_s: float = math.inf
     look_s: float = 0.0
-    look_calls: int = Timing.look_calls
     calls: int = 0
     most_calls: float = math.inf
 
@@ -131,7 +129,7 @@ class Warming:
 
     def _look(self, fewest: int) -> None:
         """Go on until as many calls as a look has were made and calls get no faster, or the time is over."""
-        calls = self.request.look_calls
+        calls = self.timing.look_calls
         while (left := self._calls_in(self.request.look_s)) > 0:
             if self._calls >= calls:
                 course = self._course()
@@ -142,7 +140,7 @@ class Warming:
 
     def _is_worth_looking(self) -> bool:
         return bool(self.request.look_s) and self._calls + self._calls_in(self.request.look_s) >= min(
-            _FEWEST_WORTH_LOOKING, self.request.look_calls
+            _FEWEST_WORTH_LOOKING, self.timing.look_calls
         )
 
     def _drive(self, samples: int) -> None:

@@ -25,7 +25,7 @@ from irbench.features.profile.profile_document import Disturbance, ProfileDocume
 from irbench.roofline import BandwidthSamples
 from irbench.runner.run_progress import Progress
 from irbench.store import bundles
-from irbench.store.kept import keep_peaks
+from irbench.store.kept_peaks import keep_peaks
 from irbench.system import host
 
 pytestmark = pytest.mark.usefixtures("known_backends")

@@ -13,7 +13,7 @@ from made_peaks import peaks
 from irbench.across_runs.differences import fingerprint
 from irbench.stats.rederive import rederive
 from irbench.store import bundles
-from irbench.store.kept import keep_peaks
+from irbench.store.kept_peaks import keep_peaks
 from irbench.store.runs import Store
 from irbench.system import host
 

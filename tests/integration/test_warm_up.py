@@ -98,19 +98,3 @@ def test_streams_that_are_served_alike_are_not_warned_of(model: Path) -> None:
         "--set", "fake-a.call_us=1000", "--quick", "--format", "json",
     )  # fmt: skip
     assert "starved-streams" not in warnings(called)
-
-
-def test_a_second_run_of_the_same_rows_knows_after_how_many_calls_they_are_warm(model: Path, tmp_path: Path) -> None:
-    looked = run_cold(model, "--results", tmp_path)
-    known = run_cold(model, "--results", tmp_path)
-    assert calls_of_warm_ups(looked, "fake-a", tmp_path)[0] >= 300
-    assert calls_of_warm_ups(known, "fake-a", tmp_path)[0] < 100
-    assert COLD_CALLS < calls_of_warm_ups(known, "fake-b", tmp_path)[0] <= 600
-    assert cell(known, "fake-b")["speedup"]["verdict"] == "faster"
-
-
-@pytest.mark.ci
-def test_a_row_with_other_settings_is_not_known(model: Path, tmp_path: Path) -> None:
-    run_cold(model, "--results", tmp_path)
-    other = run_cold(model, "--results", tmp_path, "--threads", "1")
-    assert calls_of_warm_ups(other, "fake-a", tmp_path)[0] >= 300

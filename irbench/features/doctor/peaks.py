@@ -42,7 +42,7 @@ from irbench.stats.eligibility import Admission
 from irbench.stats.intervals import FEWEST_LAUNCHES, Interval, Looks, interval_at
 from irbench.stats.stopping_rule import Next, Pace, next_launch
 from irbench.store import bundles
-from irbench.store.kept import keep_peaks
+from irbench.store.kept_peaks import keep_peaks
 from irbench.store.runs import read_launches
 from irbench.system import host
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from simulation.warm_ups import kept
 
-from irbench.stats.warm_up import FEWEST_JUDGED, Course, calls_of_later_launches, calls_that_confirm, course_of
+from irbench.stats.warm_up import FEWEST_JUDGED, Course, calls_of_later_launches, course_of
 
 
 def times(*parts: tuple[int, float]) -> np.ndarray:
@@ -69,13 +69,6 @@ def test_of_few_calls_nothing_is_said():
 
 def test_later_launches_take_a_margin():
     assert (calls_of_later_launches(0), calls_of_later_launches(200)) == (0, 250)
-
-
-@pytest.mark.parametrize("after", [0, 1, 24, 200, 1000])
-def test_a_shorter_look_finds_again_what_a_longer_one_found(after: int):
-    course = course_of(times((after, 3.0), (calls_that_confirm(after) - after, 1.0)))
-    assert course is not None
-    assert course.after == pytest.approx(after, rel=0.2, abs=4)
 
 
 def ends_with_the_last_slow_chunk(seen):

@@ -47,7 +47,7 @@ from irbench.runs.work import known_peaks
 from irbench.spec import Timing
 from irbench.stats.stopping_rule import Next
 from irbench.store import bundles
-from irbench.store.kept import keep_peaks
+from irbench.store.kept_peaks import keep_peaks
 from irbench.store.runs import Store
 from irbench.system import host
 

@@ -21,7 +21,7 @@ from irbench.features.doctor.report import Diagnosis
 from irbench.features.doctor.run import diagnose
 from irbench.runs.measurement import StoredRun
 from irbench.store import bundles
-from irbench.store.kept import kept_peaks
+from irbench.store.kept_peaks import kept_peaks
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 

@@ -1,4 +1,4 @@
-"""Peaks and warm-ups are kept for each machine until they are measured again."""
+"""Peaks are kept for each machine until they are measured again."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from made_peaks import peaks
 
-from irbench.core.record import WarmUp
 from irbench.errors import IrbenchError
 from irbench.measure.bandwidth import MemoryTimes
 from irbench.roofline import BandwidthSamples
-from irbench.store.kept import keep_peaks, keep_warm_ups, kept_peaks, kept_warm_ups
+from irbench.store.kept_peaks import keep_peaks, kept_peaks
 
 
 def test_what_was_kept_is_found_again_with_its_raw_times(tmp_path: Path):
@@ -53,29 +52,3 @@ def test_a_folder_that_cannot_be_written_is_an_error_with_a_way_out(tmp_path: Pa
     with pytest.raises(IrbenchError, match="cannot be written") as caught:
         keep_peaks(tmp_path, peaks())
     assert "IRBENCH_HOME" in caught.value.hint
-
-
-WARM = WarmUp(calls=300, judged=True, steady_after=40, slower=0.5)
-
-
-def test_warm_ups_of_other_rows_stay_and_those_of_the_same_row_are_replaced(tmp_path: Path):
-    keep_warm_ups(tmp_path, "machine", {"a": WARM, "b": WARM})
-    later = replace(WARM, steady_after=0)
-    keep_warm_ups(tmp_path, "machine", {"b": later, "c": WARM})
-    assert kept_warm_ups(tmp_path, "machine") == {"a": WARM, "b": later, "c": WARM}
-    assert kept_warm_ups(tmp_path, "another") == {}
-
-
-def test_a_damaged_file_of_warm_ups_is_written_again(tmp_path: Path):
-    keep_warm_ups(tmp_path, "machine", {"a": WARM})
-    (file,) = (tmp_path / "warm-ups").iterdir()
-    file.write_text("[1]")
-    assert kept_warm_ups(tmp_path, "machine") == {}
-    keep_warm_ups(tmp_path, "machine", {"b": WARM})
-    assert kept_warm_ups(tmp_path, "machine") == {"b": WARM}
-
-
-def test_a_run_goes_on_where_warm_ups_cannot_be_kept(tmp_path: Path):
-    (tmp_path / "warm-ups").write_text("in the way")
-    keep_warm_ups(tmp_path, "machine", {"a": WARM})
-    assert kept_warm_ups(tmp_path, "machine") == {}
