@@ -52,7 +52,8 @@ test-pythons: ## The fast tests on every supported Python that is installed, eac
 
 test-newest: ## A part of the fast tests on the newest supported Python that is installed, where it is not that of .venv
 	@python=$$($(MAKE) -s pythons | tail -n 1); \
-	if [ "$$(basename $$python)" = "$$(basename $$(readlink -f $(BIN)/python))" ]; then echo "$$python is that of $(VENV)"; else \
+	if [ -z "$$python" ]; then echo "no supported Python ($(SUPPORTED)) is installed"; \
+	elif [ "$$(basename $$python)" = "$$(basename $$(readlink -f $(BIN)/python))" ]; then echo "$$python is that of $(VENV)"; else \
 		$$python -V; $(MAKE) PYTHON=$$python VENV=build/pythons/$$(basename $$python) TESTS="$(PORTABLE)" test-quick; fi
 
 # A pyenv has programs for versions that are not chosen, which do not start.

@@ -51,7 +51,7 @@ class FakeExporter:
         sys.path.insert(0, "")
         for module in request.imports:
             importlib.import_module(module)
-        scale = _scale(request.source) if request.model is None else request.model
+        scale = _scale(request.source)
         if request.weights is not None:
             scale *= float(Path(request.weights).read_text())
         _write(scale, request.directory / "model.onnx")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import gc
-import importlib.util
 from collections.abc import Callable, Mapping
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from irbench import __version__
-from irbench.errors import ExitCode, IrbenchError, first_line
+from irbench.errors import IrbenchError, first_line
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle, Scalar, TensorSpec
-from irbench.spi import Acceptance, Array, Exporter, ExporterDescription, ExportRequest, ModelInMemory, install_command
+from irbench.spi import Acceptance, Array, Exporter, ExporterDescription, ExportRequest, ModelInMemory
 from irbench_tf import file_reads
 from irbench_tf.layer_calls import called_in_training
 from irbench_tf.loading import in_memory, keras_files, sources
@@ -65,7 +64,6 @@ class TensorFlowExporter:
 
     def export(self, request: ExportRequest, say: Say, /) -> Bundle:
         """Write ``model.onnx``, ``graph.pb`` and ``reference.npz``; see :class:`irbench.spi.Exporter`."""
-        _require_installed()
         if request.source.endswith(".keras"):
             keras_files.require_registered(Path(request.source), request.imports)
         say(f"building {request.source}")
@@ -104,16 +102,6 @@ class TensorFlowExporter:
 
 
 exporter: Exporter = TensorFlowExporter()
-
-
-def _require_installed() -> None:
-    missing = [name for name in ("tensorflow", "tf2onnx") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise IrbenchError(
-            f"{' and '.join(missing)} must be installed to export models.",
-            hint=install_command(*missing),
-            exit_code=ExitCode.NOT_INSTALLED,
-        )
 
 
 def _import_tensorflow() -> None:

@@ -154,7 +154,7 @@ def _uv() -> str:
     if program is None:
         raise IrbenchError(
             "Environments with other versions are built by uv, which is not installed.",
-            hint=f"Give the Python of an environment of your own. Or install it with: {extra_command('versions')}",
+            hint=f"Give the Python of an existing environment, or install uv with: {extra_command('versions')}",
             exit_code=ExitCode.NOT_INSTALLED,
         )
     return program

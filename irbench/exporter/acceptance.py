@@ -36,35 +36,37 @@ _BATCHES = (1, 3)
 
 
 def make(
-    exporters: Sequence[str], request: ExportRequest, folder: Path, counted: ReadsRequest, say: Callable[[str], None]
-) -> tuple[str, Bundle, Reads]:
-    """Have an exporter write a bundle's files; return its name, the bundle, and what was read.
-
-    Of several exporters it is the one of whose framework the model is that the source's function makes.
-    """
+    exporter: str, request: ExportRequest, folder: Path, counted: ReadsRequest, say: Callable[[str], None]
+) -> tuple[Bundle, Reads]:
+    """Have the named exporter write a bundle's files; return the bundle, and what was read."""
     os.chdir(folder)
     recorder = ReadRecorder()  # first: it knows the usual folder for temporary files
     own_temporary_files()
     with recorder:
-        exporter, *others = exporters
-        if others:
-            exporter, model = _owner(exporters, request, say)
-            request = replace(request, model=model)
         bundle = registry.exporter(exporter).export(request, say)
-    return exporter, bundle, recorder.reads(replace(counted, ignored=(*counted.ignored, request.directory)))
+    return bundle, recorder.reads(replace(counted, ignored=(*counted.ignored, request.directory)))
 
 
-def _owner(exporters: Sequence[str], request: ExportRequest, say: Callable[[str], None]) -> tuple[str, Any]:
-    """Return the exporter whose framework the model belongs to that a source names, and that model."""
-    say(f"making {request.source}")
-    import_first(request.imports)
+def owner(
+    exporters: Sequence[str], source: str, imports: Sequence[str], folder: Path, say: Callable[[str], None]
+) -> str:
+    """Return the exporter whose framework the model belongs to that a source names.
+
+    Raises:
+        IrbenchError: The source's function fails, or it returns a model of none of them, or of several.
+    """
+    os.chdir(folder)
+    own_temporary_files()
+    say(f"calling {source} to see whose model it makes")
+    import_first(imports)
     try:
-        model = _model_of(request.source)
+        is_zoo = source in registry.names(registry.MODELS)
+        model: Any = registry.model(source).build() if is_zoo else call_user_function(source)
     except IrbenchError:
         raise
     except Exception as error:
         raise IrbenchError(
-            f"{request.source}() failed: {first_line(error)}",
+            f"{source}() failed: {first_line(error)}",
             hint="Fix the function; calling it in Python shows where it fails.",
         ) from error
     owners = [name for name in exporters if registry.exporter(name).owns(model)]
@@ -72,16 +74,9 @@ def _owner(exporters: Sequence[str], request: ExportRequest, say: Callable[[str]
         frameworks = " or ".join(registry.describe_exporter(name).framework for name in exporters)
         what = f"is a model of {' and '.join(owners)}" if owners else f"is no model of {frameworks}"
         raise IrbenchError(
-            f"{request.source}() returned {type(model).__name__}, which {what}.",
-            hint=f"Return a model of {frameworks}.",
+            f"{source}() returned {type(model).__name__}, which {what}.", hint=f"Return a model of {frameworks}."
         )
-    return owners[0], model
-
-
-def _model_of(source: str) -> Any:
-    if source in registry.names(registry.MODELS):
-        return registry.model(source).build()
-    return call_user_function(source)
+    return owners[0]
 
 
 def accept(bundle: Bundle, reference: str, say: Callable[[str], None]) -> OutputError | None:

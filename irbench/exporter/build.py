@@ -219,11 +219,16 @@ def _exporters_of(source: Source) -> tuple[str, ...]:
     if len(certain) > 1:
         raise IrbenchError(
             f"Several exporters take {source.text}: {' and '.join(certain)}.",
-            hint="Uninstall the distributions of all but one.",
+            hint=f"Uninstall all but one of: {', '.join(map(_distribution, certain))}.",
         )
     if not acceptances:
         raise unknown_source(source)
     return installed_exporters(certain or list(acceptances))
+
+
+def _distribution(exporter: str) -> str:
+    brought = registry.entry_point(registry.EXPORTERS, exporter).dist
+    return exporter if brought is None else brought.name
 
 
 def is_exportable(source: Source) -> bool:
@@ -234,8 +239,12 @@ def is_exportable(source: Source) -> bool:
 def _acceptances(source: Source) -> dict[str, Acceptance]:
     """Return how sure each exporter is to take a source, by its name; without those that do not."""
     exporters: dict[str, Exporter] = registry.load_all(registry.EXPORTERS)
-    said = {name: exporter.accepts(source.absolute) for name, exporter in exporters.items()}
-    return {name: acceptance for name, acceptance in said.items() if acceptance != "no"}
+    accepting: dict[str, Acceptance] = {}
+    for name, exporter in exporters.items():
+        acceptance = exporter.accepts(source.absolute)
+        if acceptance in ("certain", "perhaps"):
+            accepting[name] = acceptance
+    return accepting
 
 
 @dataclass(frozen=True)
@@ -250,7 +259,8 @@ def _made(source: Source, exporters: Sequence[str], options: ExportOptions, call
     before = {exporter: bundles.versions_with_key(identity(source, exporter, options)) for exporter in exporters}
     with bundles.staging(options.output) as folder:
         say(f"exporting {source.text}")
-        exporter, bundle, reads = ExportWorker(*exporters).make(source, options, folder, say)
+        exporter = exporters[0] if len(exporters) == 1 else _owner(source, exporters, options, say)
+        bundle, reads = ExportWorker(exporter).make(source, options, folder, say)
         bundle = replace(bundle, name=_name(bundle.name, source, options, callbacks.notify))
         complete = bundles.with_absolute_paths(bundle, folder)
         error = ExportWorker(exporter).accept(complete, say, options.deadline)
@@ -289,15 +299,29 @@ def _origin(source: Source, exporter: str, options: ExportOptions, reads: Reads)
     )
 
 
+def _owner(source: Source, exporters: Sequence[str], options: ExportOptions, say: Say) -> str:
+    """Return the exporter that owns the model of a source, which is made in a worker with nobody's environment."""
+    name: str = call_in_worker(
+        "irbench.exporter.acceptance:owner",
+        exporters,
+        source.text,
+        options.imports,
+        source.folder,
+        deadline_s=options.deadline or _DEADLINE_S,
+        say=say,
+    )
+    return name
+
+
 class ExportWorker:
-    """Calls what makes and checks a bundle, in workers with the environment that one of the exporters wants."""
+    """Calls what makes and checks a bundle, in workers with the environment that the exporter wants."""
 
-    def __init__(self, *exporters: str) -> None:
-        self._exporters = exporters
-        self._descriptions = {exporter: registry.describe_exporter(exporter) for exporter in exporters}
+    def __init__(self, exporter: str) -> None:
+        self._exporter = exporter
+        self._description = registry.describe_exporter(exporter)
 
-    def make(self, source: Source, options: ExportOptions, folder: Path, say: Say) -> tuple[str, Bundle, Reads]:
-        """Have an exporter make a bundle in a folder; return its name and the bundle, with the files that were read."""
+    def make(self, source: Source, options: ExportOptions, folder: Path, say: Say) -> tuple[Bundle, Reads]:
+        """Have the exporter make a bundle in a folder; return it, with the files that were read for it."""
         weights = stored_options(options, source.folder)["weights"]
         request = ExportRequest(
             source=source.text,
@@ -311,19 +335,18 @@ class ExportWorker:
             signature=options.signature,
             shapes=dict(options.shape),
         )
-        answer: tuple[str, Bundle, Reads] = self.call(
+        answer: tuple[Bundle, Reads] = self.call(
             "irbench.exporter.acceptance:make",
-            self._exporters,
+            self._exporter,
             request,
             source.folder,
-            reads_request(source, self._exporters, weights),
+            reads_request(source, self._exporter, weights),
             deadline_s=options.deadline or _DEADLINE_S,
             say=say,
             what=f"The export of {source.text} failed.",
         )
-        exporter, bundle, reads = answer
-        framework = self._descriptions[exporter].framework
-        return exporter, replace(bundle, details={**bundle.details, "framework": framework}), reads
+        bundle, reads = answer
+        return replace(bundle, details={**bundle.details, "framework": self._description.framework}), reads
 
     def accept(self, bundle: Bundle, say: Say, deadline_s: float | None) -> OutputError | None:
         """Have a reference compare the graph with the model; return by how much they differ at most."""
@@ -339,7 +362,7 @@ class ExportWorker:
 
     def call(self, target: str, *args: Any, deadline_s: float, what: str, say: Say) -> Any:
         """Call a function in a worker; say what was being done where that fails."""
-        environment = {name: value for each in self._descriptions.values() for name, value in each.environment.items()}
+        environment = self._description.environment
         try:
             return call_in_worker(target, *args, deadline_s=deadline_s, say=say, environment=environment)
         except WorkerDied as death:

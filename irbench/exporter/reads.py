@@ -7,7 +7,7 @@ import os
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
@@ -59,15 +59,17 @@ class Reads:
     packages: Mapping[str, str | None]
 
 
-def reads_request(source: Source, exporters: Sequence[str], weights: str | None) -> ReadsRequest:
+def reads_request(source: Source, exporter: str, weights: str | None) -> ReadsRequest:
     """Return which files count for an export.
 
-    ``weights`` is the absolute path of a file, ``random``, or nothing; the exporters' own files do not count.
+    ``weights`` is the absolute path of a file, ``random``, or nothing; the exporter's own files do not count.
     """
     paths = [] if source.is_zoo or source.function else [source.path]
     paths += [] if weights in (None, "random") else [Path(str(weights))]
-    modules = (registry.entry_point(registry.EXPORTERS, exporter).module for exporter in exporters)
-    tools = map(find_module, ("irbench", *(module.partition(".")[0] for module in modules)))
+    tools = (
+        find_module("irbench"),
+        find_module(registry.entry_point(registry.EXPORTERS, exporter).module.partition(".")[0]),
+    )
     kept = (home / name for home in bundles.homes() for name in _KEPT)
     ignored = (*kept, *(_whole(tool) for tool in tools if tool is not None))
     return ReadsRequest(source.module.partition(".")[0], tuple(paths), ignored)

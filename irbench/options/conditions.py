@@ -104,7 +104,8 @@ def _worse_by(name: str, number: str, unit: str, text: str) -> Condition:
     if float(number) < 0:
         raise ValueError(f"{text!r} has a sign; write how much worse {name} may get: {name}:{number.lstrip('-')}{unit}")
     rises = name not in _HIGHER_IS_BETTER
-    return read_condition(f"{name}{'>' if rises else '<-'}{number.lstrip('+')}{unit}")
+    limit = float(number) * _factor(name, unit, text)
+    return Condition(text.strip(), name, rises, limit if rises else -limit, unit == "%")
 
 
 def slower_than(within: float) -> Condition:

@@ -24,12 +24,12 @@ from irbench.pages.values import (
 )
 from irbench.render.table import Row, TextTable
 from irbench.render.views import Block, CodeBlock, Sentence
-from irbench.system.installation import extra_command, require_libraries
+from irbench.system.installation import require_libraries
 
 if TYPE_CHECKING:
     from irbench.charts.figure import Figure
 
-WITHOUT_CHARTS = "Charts are left out: they need altair and vl-convert-python. Install them with: {}"
+WITHOUT_CHARTS = "Charts are left out: they need altair and vl-convert-python, the extra report of irbench."
 WITHOUT_SAMPLES = "Charts of raw samples are left out: {}"
 _WIDE, _NARROW = 440, 200
 """Of the drawing area of charts in pixels; labels come beside it."""
@@ -41,9 +41,7 @@ def page_of(entries: Iterable[PageEntry], *, lacks_charts: bool, title: str = ""
     """Return a page of results, titled by their names if by nothing else; if it ``lacks_charts``, it says why."""
     shown = tuple(entries)
     names = dict.fromkeys(entry.name for entry in shown)
-    return Page(
-        title or ", ".join(names), shown, WITHOUT_CHARTS.format(extra_command("report")) if lacks_charts else ""
-    )
+    return Page(title or ", ".join(names), shown, WITHOUT_CHARTS if lacks_charts else "")
 
 
 def entry_of(result: PageResult, key: str) -> PageEntry:

@@ -61,8 +61,6 @@ class ExportRequest:
         signature: Of a SavedModel, the function to export; ``None`` for its default, and for sources without any.
         shapes: Shapes of inputs, and sizes of dynamic dimensions, by name: the model is run with them, and they are the
             bundle's default sizes.
-        model: What the function that ``source`` names returned, where it was called to find out whose model it makes;
-            otherwise ``None``. An exporter that has to be prepared before a model is made may call it again.
     """
 
     source: str
@@ -75,7 +73,6 @@ class ExportRequest:
     imports: tuple[str, ...] = ()
     signature: str | None = None
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
-    model: Any = None
 
 
 @dataclass(frozen=True)
@@ -84,7 +81,8 @@ class ExporterDescription:
 
     Attributes:
         framework: What tables call the framework, whose outputs are what every runtime's are compared with.
-        distributions: Those whose versions decide what an export makes; what was made with others is made again.
+        distributions: Those that it needs, and whose versions decide what an export makes; what was made with others is
+            made again.
         environment: Variables that are set for the processes that export and check.
     """
 
@@ -112,7 +110,8 @@ class Exporter(Protocol):
     def owns(self, model: object, /) -> bool:
         """Whether something that a function returned is a model of its framework. Imports no framework.
 
-        Asked where several exporters take a source *perhaps*.
+        Asked where several exporters take a source *perhaps*, in a process that ends afterwards: the export calls the
+        function again, in the environment of its owner.
         """
         ...
 

@@ -10,13 +10,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from irbench.core.address import function_address
 from irbench.errors import IrbenchError, first_line
 
 
 def is_function(source: str) -> bool:
     """Whether a source has the form ``module:function``."""
-    module, separator, function = source.rpartition(":")
-    return bool(separator and module) and function.isidentifier()
+    return function_address(source) is not None
 
 
 def import_first(modules: Sequence[str]) -> None:
@@ -30,8 +30,8 @@ def import_first(modules: Sequence[str]) -> None:
             _import_user_module(module)
 
 
-def user_function(source: str) -> Any:
-    """Return the function that a source names, ``module:function``, without calling it.
+def call_user_function(source: str) -> Any:
+    """Return what the function that a source names, ``module:function``, returns; what it raises is raised.
 
     Raises:
         IrbenchError: There is no such function, or its module cannot be imported.
@@ -39,22 +39,11 @@ def user_function(source: str) -> Any:
     module, _, name = source.rpartition(":")
     with _searched_first(_folder_of(module)):
         function = getattr(_import_user_module(module), name, None)
-    if not callable(function):
-        raise IrbenchError(
-            f"{module} has no function {name}.",
-            hint="Name a function without parameters that returns a model: package.module:function.",
-        )
-    return function
-
-
-def call_user_function(source: str) -> Any:
-    """Return what the function that a source names returns; what it raises is raised.
-
-    Raises:
-        IrbenchError: There is no such function, or its module cannot be imported.
-    """
-    function = user_function(source)
-    with _searched_first(_folder_of(source.rpartition(":")[0])):
+        if not callable(function):
+            raise IrbenchError(
+                f"{module} has no function {name}.",
+                hint="Name a function without parameters that returns a model: package.module:function.",
+            )
         return function()
 
 

@@ -33,7 +33,7 @@ class Origin:
     """Where this copy of irbench was installed from.
 
     Attributes:
-        kind: ``editable`` is a clone that is imported from where it is, ``folder`` one that was copied, ``archive`` a
+        kind: ``editable`` is a clone that is imported where it lies, ``folder`` one that was copied, ``archive`` a
             wheel or a source archive.
         place: The folder of a clone, or the URL of a repository as pip takes it, without a revision; otherwise empty.
         asked: The branch, tag or commit of the repository that was asked for; empty for its default branch.
@@ -65,13 +65,16 @@ def origin_recorded(recorded: str | None) -> Origin:
     """
     if recorded is None:
         return Origin("index")
-    about: dict[str, Any] = json.loads(recorded)
-    url = str(about["url"])
-    if "vcs_info" in about:
-        vcs = about["vcs_info"]
-        return Origin("repository", f"{vcs['vcs']}+{url}", vcs.get("requested_revision", ""), vcs["commit_id"])
-    if "dir_info" in about:
-        return _folder(unquote(urlsplit(url).path), editable=about["dir_info"].get("editable", False))
+    try:
+        about: dict[str, Any] = json.loads(recorded)
+        url = str(about["url"])
+        if "vcs_info" in about:
+            vcs = about["vcs_info"]
+            return Origin("repository", f"{vcs['vcs']}+{url}", vcs.get("requested_revision", ""), vcs["commit_id"])
+        if "dir_info" in about:
+            return _folder(unquote(urlsplit(url).path), editable=about["dir_info"].get("editable", False))
+    except (ValueError, KeyError, TypeError, AttributeError):  # written by something else than an installer
+        pass
     return Origin("archive")
 
 
@@ -86,14 +89,19 @@ def install_command(*distributions: str) -> str:
     """Return the command that installs some distributions into this environment.
 
     Args:
-        distributions: Names as on PyPI. Versions come from irbench's extras; a name that is in none has no version.
+        distributions: Names as on PyPI, with extras of theirs. Versions come from irbench's extras; a name that is in
+            none has no version.
     """
     versions = _versions()
-    return pip_command("install", *(f"{name}{versions.get(_normalised(name), '')}" for name in distributions))
+    needed = (f"{name}{versions.get(_normalised(name.partition('[')[0]), '')}" for name in distributions)
+    return pip_command("install", *needed)
 
 
 def extra_command(extra: str) -> str:
-    """Return the command that adds what an extra of irbench brings to this environment, and keeps this irbench."""
+    """Return the command that adds what an extra of irbench brings to this environment.
+
+    It installs irbench as the clone has it now, and keeps the copy that came from a repository or an index.
+    """
     installed = origin()
     match installed.kind:
         case "editable":

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
 
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
+from irbench.system.file_states import is_file
 
 COMPLETION = "_IRBENCH_COMPLETE"
 """Set by the shell while it completes a command line."""
@@ -45,9 +48,10 @@ class SuggestingGroup(click.Group):
         name, known = args[0], self.list_commands(ctx)
         if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
             whose = "There is" if ctx.parent is None else f"{ctx.command_path} has"
-            raise IrbenchError(
-                f"{whose} no command {name!r}.", hint=f"{did_you_mean(name, known)}Commands: {', '.join(known)}."
-            )
+            near = did_you_mean(name, known)
+            if ctx.parent is None and not near and is_file(Path(name)):
+                near = f"To measure a model: {ctx.command_path} run {quote(name)}. "
+            raise IrbenchError(f"{whose} no command {name!r}.", hint=f"{near}Commands: {', '.join(known)}.")
         return super().resolve_command(ctx, args)
 
 

@@ -12,6 +12,7 @@ import venv
 import zipfile
 from pathlib import Path
 
+import models
 import pytest
 
 from irbench.environments.inspection import OLDEST
@@ -177,15 +178,15 @@ def test_listings_and_help_work_without_any_runtime(bare: Path, arguments: tuple
 
 
 @pytest.mark.ci
-def test_a_missing_runtime_is_named_with_the_command_that_installs_it(bare: Path) -> None:
-    called = call(bare, "run", "--backends", "ort")
+def test_a_missing_runtime_is_named_with_the_command_that_installs_it(bare: Path, tmp_path: Path) -> None:
+    called = call(bare, "run", str(models.mlp(tmp_path).path), "--backends", "ort")
     assert called.returncode == 5
     assert re.search(r"pip install .*'onnxruntime>=", called.stderr)
 
 
 @pytest.mark.ci
-def test_without_any_runtime_a_run_says_what_to_install(bare: Path) -> None:
-    called = call(bare, "run")
+def test_without_any_runtime_a_run_says_what_to_install(bare: Path, tmp_path: Path) -> None:
+    called = call(bare, "run", str(models.mlp(tmp_path).path))
     assert called.returncode == 5
     assert re.search(r"pip install .*'onnxruntime>=", called.stderr)
 

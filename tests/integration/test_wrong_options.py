@@ -112,6 +112,7 @@ def test_a_wrong_run_measures_nothing(
     ("arguments", "said", "hint"),
     [
         (("rnu",), "There is no command 'rnu'", "Commands: "),
+        ((__file__,), "There is no command", "To measure a model: irbench run "),
         (("resluts",), "There is no command 'resluts'", "Did you mean results?"),
         (("results", "improt"), "irbench results has no command 'improt'", "Did you mean import?"),
         (("run", "resnet5", "--dry-run"), "resnet5", "Did you mean resnet50?"),

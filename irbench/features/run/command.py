@@ -50,7 +50,14 @@ _BESIDE = ("resume", "allow_own_code", "strict", "no_lock", "yes", "roofline", "
     cls=SectionedCommand,
     is_short=True,
     sections=headings(
-        RUN, {"strict": "This call", "resume": "Continuing a run", "form": COMMON, "results": OUTPUT_HEADING}
+        RUN,
+        {
+            "strict": "This call",
+            "resume": "Continuing a run",
+            "roofline": OUTPUT_HEADING,
+            "form": COMMON,
+            "results": OUTPUT_HEADING,
+        },
     ),
     epilog=_EXAMPLES,
 )

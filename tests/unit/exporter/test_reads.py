@@ -94,7 +94,7 @@ def test_the_users_files_count_in_the_folder_of_irbench_and_bundles_do_not(monke
     place.parent.mkdir(parents=True)
     for file in (place, Path("scales.txt")):
         file.write_text("2")
-    request = reads_request(Source("net:build", Path.cwd()), ("tensorflow",), None)
+    request = reads_request(Source("net:build", Path.cwd()), "tensorflow", None)
     reads = recorded(lambda: (place.read_text(), Path("scales.txt").read_text()), request)
     assert here(reads) == {"scales.txt"}
     assert str(place.absolute()) not in reads.files

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from irbench.options.conditions import read_condition
@@ -19,7 +21,9 @@ from irbench.options.values import service_level
     ],
 )
 def test_a_colon_names_how_much_worse_a_figure_may_get(without_quotes: str, same_as: str):
-    assert read_condition(without_quotes) == read_condition(same_as)
+    read = read_condition(without_quotes)
+    assert read.text == without_quotes, "it is quoted as it was written"
+    assert replace(read, text=same_as) == read_condition(same_as)
 
 
 def test_a_colon_and_a_sign_are_refused():
