@@ -18,7 +18,7 @@ from irbench.onnx.reading.check import check_file
 from irbench.onnx.rewriting.bind import bind
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle, Feeding, shape_text
 from irbench.spi import Array, ExportRequest
-from irbench.spi.user_functions import call_user_function, import_first
+from irbench.spi.user_functions import FIX_FUNCTION, call_user_function, import_first
 from irbench.store import bundles
 from irbench.worker.reference_answers import answers
 from irbench.worker.scratch import scratch_folder
@@ -65,10 +65,7 @@ def owner(
     except IrbenchError:
         raise
     except Exception as error:
-        raise IrbenchError(
-            f"{source}() failed: {first_line(error)}",
-            hint="Fix the function; calling it in Python shows where it fails.",
-        ) from error
+        raise IrbenchError(f"{source}() failed: {first_line(error)}", hint=FIX_FUNCTION) from error
     owners = [name for name in exporters if registry.exporter(name).owns(model)]
     if len(owners) != 1:
         frameworks = " or ".join(registry.describe_exporter(name).framework for name in exporters)

@@ -164,7 +164,8 @@ def export(
         notify(source_changed(existing))
     if options.output is not None:
         bundles.require_replaceable(options.output)  # before the first minute of work
-    return _made(named, exporters, options, _Callbacks(say, notify, check))
+    exporter = exporters[0] if len(exporters) == 1 else _owner(named, exporters, options, say)
+    return _made(named, exporter, options, _Callbacks(say, notify, check))
 
 
 def _existing(source: Source, exporters: Sequence[str], options: ExportOptions) -> ExistingBundle | None:
@@ -254,21 +255,21 @@ class _Callbacks:
     check: Check
 
 
-def _made(source: Source, exporters: Sequence[str], options: ExportOptions, callbacks: _Callbacks) -> Path:
+def _made(source: Source, exporter: str, options: ExportOptions, callbacks: _Callbacks) -> Path:
+    worker = ExportWorker(exporter)
     say = callbacks.say
-    before = {exporter: bundles.versions_with_key(identity(source, exporter, options)) for exporter in exporters}
+    key = identity(source, exporter, options)
+    before = bundles.versions_with_key(key)
     with bundles.staging(options.output) as folder:
         say(f"exporting {source.text}")
-        exporter = exporters[0] if len(exporters) == 1 else _owner(source, exporters, options, say)
-        bundle, reads = ExportWorker(exporter).make(source, options, folder, say)
+        bundle, reads = worker.make(source, options, folder, say)
         bundle = replace(bundle, name=_name(bundle.name, source, options, callbacks.notify))
         complete = bundles.with_absolute_paths(bundle, folder)
-        error = ExportWorker(exporter).accept(complete, say, options.deadline)
+        error = worker.accept(complete, say, options.deadline)
         callbacks.check(complete)
         say("storing the bundle")
-        key = identity(source, exporter, options)
         card = replace(_card(bundle, folder, key, error), origin=_origin(source, exporter, options, reads))
-        return bundles.install(folder, card, options.output, before[exporter])
+        return bundles.install(folder, card, options.output, before)
 
 
 def _name(preferred: str, source: Source, options: ExportOptions, notify: Notify) -> str:

@@ -112,18 +112,16 @@ def installed_version(name: str) -> str | None:
 
 def missing_distributions(model: str) -> tuple[str, ...]:
     """Return the distributions that a model of the zoo is built with and that are not installed; loads no framework."""
-    return tuple(name for name, version in versions(registry.model(model).requires).items() if version is None)
+    return _missing(registry.model(model).requires)
 
 
-def missing_tools(exporter: str) -> tuple[str, ...]:
-    """Return the distributions that an exporter works with and that are not installed."""
-    needed = versions(registry.describe_exporter(exporter).distributions)
-    return tuple(name for name, version in needed.items() if version is None)
+def _missing(distributions: Iterable[str]) -> tuple[str, ...]:
+    return tuple(name for name, version in versions(distributions).items() if version is None)
 
 
 def installed_exporters(exporters: Sequence[str]) -> tuple[str, ...]:
     """Return those whose frameworks are installed; refuse where none is, before anything announces an export."""
-    missing = {exporter: missing_tools(exporter) for exporter in exporters}
+    missing = {exporter: _missing(registry.describe_exporter(exporter).distributions) for exporter in exporters}
     installed = tuple(exporter for exporter, names in missing.items() if not names)
     if not installed:
         named = " or ".join(", ".join(names) for names in missing.values())

@@ -13,6 +13,9 @@ from typing import Any
 from irbench.core.address import function_address
 from irbench.errors import IrbenchError, first_line
 
+FIX_FUNCTION = "Fix the function; calling it in Python shows where it fails."
+"""What to do about a function that raises."""
+
 
 def is_function(source: str) -> bool:
     """Whether a source has the form ``module:function``."""

@@ -11,7 +11,7 @@ from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.spec import InputSpec
 from irbench.spi import Acceptance, ModelSource
-from irbench.spi.user_functions import call_user_function, import_first, is_function
+from irbench.spi.user_functions import FIX_FUNCTION, call_user_function, import_first, is_function
 from irbench_tf.loading import saved_models, signatures
 from irbench_tf.loading.keras_files import load_keras_file, saved_losses
 from irbench_tf.loading.subclassed import with_inputs
@@ -82,8 +82,7 @@ def _loaded(source: str, imports: Sequence[str], signature: str | None) -> Loade
     if saved_models.is_saved_model(path):
         return _from_saved_model(path, signature)
     if is_function(source):
-        model = _keras_model_of(source)
-        return _from_keras(signatures.own_name(model) or source.rpartition(":")[2], model)
+        return _from_keras(*_from_function(source))
     raise IrbenchError(f"{source} is not a model that TensorFlow can export.", hint=_HINT_FUNCTION)
 
 
@@ -156,8 +155,7 @@ def load_keras(source: str, imports: Sequence[str] = ()) -> tuple[str, Any]:
     if path.suffix == ".keras":
         return path.stem, load_keras_file(path, imports)
     if is_function(source):
-        model = _keras_model_of(source)
-        return signatures.own_name(model) or source.rpartition(":")[2], model
+        return _from_function(source)
     raise IrbenchError(
         f"{source} is not a Keras model.",
         hint="Give a model of the zoo, a .keras file, or file.py:function that returns a model.",
@@ -182,13 +180,12 @@ def call_function(source: str) -> Any:
     except Exception as error:
         raise IrbenchError(
             f"{source}() failed: {cause_of(error)}",
-            hint=PYTHON_ON_TENSORS
-            if is_python_on_tensors(error)
-            else "Fix the function; calling it in Python shows where it fails.",
+            hint=PYTHON_ON_TENSORS if is_python_on_tensors(error) else FIX_FUNCTION,
         ) from error
 
 
-def _keras_model_of(source: str) -> Any:
+def _from_function(source: str) -> tuple[str, Any]:
+    """Return what tables call the Keras model that a function returns, and the model."""
     import keras
 
     model = call_function(source)
@@ -196,4 +193,4 @@ def _keras_model_of(source: str) -> Any:
         raise IrbenchError(
             f"{source}() returned {type(model).__name__}, which is not a Keras model.", hint=_HINT_FUNCTION
         )
-    return model
+    return signatures.own_name(model) or source.rpartition(":")[2], model
