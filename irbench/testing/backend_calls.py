@@ -34,14 +34,17 @@ def find(group: str, name: str) -> Backend:
     return registry.reference(name) if group == registry.REFERENCES else registry.backend(name)
 
 
-def answer(group: str, name: str, artifact: Artifact, fed: Feed) -> Answer:
-    """Return the outputs of a reference, or of another backend, for one feed."""
+def given(group: str, name: str, artifact: Artifact, feeds: Sequence[Feed]) -> list[Answer]:
+    """Return the outputs of a reference, or of another backend, for feeds that were made elsewhere."""
     (size,) = {spec.shape[0] for spec in artifact.inputs}
     with _session(find(group, name), artifact, Load(batch=int(size))) as session:
         (slot,) = session.open_slots(1, "copy")
-        slot.stage(fed)
-        slot.run()
-        return _copies(slot.fetch())
+        found: list[Answer] = []
+        for fed in feeds:
+            slot.stage(fed)
+            slot.run()
+            found.append(_copies(slot.fetch()))
+        return found
 
 
 def answers(

@@ -11,7 +11,7 @@ import pytest
 from irbench.core import registry
 from irbench.onnx.rewriting.bind import bind
 from irbench.spec import BATCH, Artifact, Io, Load, Precision
-from irbench.spi import Array
+from irbench.spi import Outputs
 from irbench.testing.judging import DEADLINE_S, Ask, difference, fail
 from irbench.testing.runtime_contract import RuntimeContract
 from irbench.testing.small_model_contract import SAMPLES
@@ -48,7 +48,7 @@ class BackendContract(RuntimeContract):
 
     @pytest.mark.parametrize("io", ["copy", "bound"])
     def test_slots_answer_for_themselves_when_they_are_called_at_once(
-        self, ask: Ask, bound: Artifact, right: list[Sequence[Array]], io: Io
+        self, ask: Ask, bound: Artifact, right: Sequence[Outputs], io: Io
     ) -> None:
         """Two slots with other inputs, called from two threads."""
         collected = ask("concurrent_answers", self.backend, bound, self.load, io, _CALLS)
@@ -63,9 +63,7 @@ class BackendContract(RuntimeContract):
                         "Slots may share no buffer and no inputs: each thread has one of its own.",
                     )
 
-    def test_a_queued_request_is_done_exactly_once(
-        self, ask: Ask, bound: Artifact, right: list[Sequence[Array]]
-    ) -> None:
+    def test_a_queued_request_is_done_exactly_once(self, ask: Ask, bound: Artifact, right: Sequence[Outputs]) -> None:
         """For slots that have ``start``."""
         counts, outputs = ask("queued_answers", self.backend, bound, self.load, _CALLS)
         if not counts:

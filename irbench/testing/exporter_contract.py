@@ -156,7 +156,8 @@ class ExporterContract:
         if self._digests(exported) != self._digests(again):
             fail(
                 f"Two exports of {self.source} with seed {_SEED} wrote different ONNX files.",
-                "Draw random weights from request.seed, and write no times and no names that count up into the graph.",
+                "Draw random weights from request.seed, and write no times into the graph."
+                f" {self.source} itself must make the same model in every call.",
             )
 
     def _graph(self, exported: Path) -> Artifact:

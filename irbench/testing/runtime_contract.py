@@ -9,7 +9,7 @@ import pytest
 
 from irbench.core import registry
 from irbench.spec import Artifact, Io, Load
-from irbench.spi import Array, Backend, Feed
+from irbench.spi import Backend, Feed, Outputs
 from irbench.testing.backend_calls import Answer, feed, find
 from irbench.testing.judging import DEADLINE_S, Ask, asking, difference, fail, imported_modules, modules_of
 from irbench.testing.small_model_contract import SAMPLES, SmallModelContract
@@ -19,14 +19,14 @@ from irbench.worker import call_in_worker
 class RuntimeContract(SmallModelContract):
     """The checks that a backend and a reference share; subclasses name the part."""
 
-    def expected(self, artifact: Artifact, fed: Feed) -> Sequence[Array]:
-        """Return the right outputs for inputs of the small model: what another reference answers.
+    def expected(self, artifact: Artifact, feeds: Sequence[Feed]) -> Sequence[Outputs]:
+        """Return the right outputs of the small model for each feed: what another reference answers.
 
         Override it for a kind of model that no installed reference reads.
 
         Args:
             artifact: The model, every dimension bound.
-            fed: One array per input.
+            feeds: Inputs of several calls, each one array per input.
         """
         itself = {self.subject()} if self.group == registry.REFERENCES else set[str]()
         others = sorted({*registry.names(registry.REFERENCES)} - itself)
@@ -34,17 +34,17 @@ class RuntimeContract(SmallModelContract):
         if not judges:
             fail(
                 f"Nothing that is installed tells the right answers for models of kind {artifact.kind}.",
-                f"Override {type(self).__name__}.expected(artifact, fed): it returns an array for each output.",
+                f"Override {type(self).__name__}.expected(artifact, feeds): it returns outputs for each feed.",
             )
-        asked = (registry.REFERENCES, judges[0], artifact, fed)
-        answer: Answer = call_in_worker("irbench.testing.backend_calls:answer", *asked, deadline_s=DEADLINE_S)
-        return answer
+        asked = (registry.REFERENCES, judges[0], artifact, feeds)
+        given: list[Answer] = call_in_worker("irbench.testing.backend_calls:given", *asked, deadline_s=DEADLINE_S)
+        return given
 
     @pytest.fixture(scope="class")
     @classmethod
-    def right(cls, bound: Artifact) -> list[Sequence[Array]]:
+    def right(cls, bound: Artifact) -> Sequence[Outputs]:
         """Return the right outputs for seeds 0 and 1."""
-        return [cls().expected(bound, feed(bound, seed)) for seed in (0, 1)]
+        return cls().expected(bound, [feed(bound, seed) for seed in (0, 1)])
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -70,7 +70,7 @@ class RuntimeContract(SmallModelContract):
 
     @pytest.mark.parametrize("io", ["copy", "bound"])
     def test_it_answers_what_a_reference_answers_and_fresh_inputs_change_that(
-        self, ask: Ask, bound: Artifact, right: list[Sequence[Array]], io: Io
+        self, ask: Ask, bound: Artifact, right: Sequence[Outputs], io: Io
     ) -> None:
         """Three calls with inputs A, B and A again."""
         at_once, _ = ask("answers", self.group, self.subject(), bound, self.load, io, (0, 1, 0))

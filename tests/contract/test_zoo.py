@@ -77,7 +77,7 @@ def test_every_backend_answers_a_zoo_model_as_tensorflow_did_at_export(folder: P
     assert installed
     for name in installed:
         answer, precision = call_in_worker(
-            "contract_checks:zoo_answer", name, folder, Load(batch=BATCH, threads=2), tmp_path, deadline_s=DEADLINE_S
+            "zoo_answers:zoo_answer", name, folder, Load(batch=BATCH, threads=2), tmp_path, deadline_s=DEADLINE_S
         )
         failure = judge(compare(answer, wanted, bundle.known_class_axes, scale=1.0), precision)
         if failure is not None or precision != "fp32":

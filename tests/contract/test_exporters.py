@@ -1,0 +1,13 @@
+"""The exporter of irbench keeps the contract of all exporters."""
+
+from __future__ import annotations
+
+import pytest
+
+from irbench.testing import ExporterContract
+
+
+@pytest.mark.ci
+class TestTensorFlow(ExporterContract):
+    exporter = "tensorflow"
+    source = "small_keras_model.py:build"
