@@ -67,23 +67,36 @@ def answers(
         return at_once, [_copies(outputs) for outputs in fetched]
 
 
-def concurrent_answers(name: str, artifact: Artifact, load: Load, io: Io, calls: int) -> list[list[Answer]]:
-    """Return the outputs that each slot gave while all of them were called at once; slot ``i`` has seed ``i``."""
+def concurrent_answers(
+    name: str, artifact: Artifact, load: Load, io: Io, calls: int
+) -> tuple[list[Answer], list[list[Answer]]]:
+    """Return the outputs of each slot alone, and those while all were called at once; slot ``i`` has seed ``i``.
+
+    All slots have their inputs before any of them runs, and all have run before any is fetched.
+    """
     with _session(registry.backend(name), artifact, load) as session:
         slots = session.open_slots(load.streams, io)
         collected: list[list[Answer]] = [[] for _ in slots]
+        alone: list[Answer] = []
+        for index, slot in enumerate(slots):
+            slot.stage(feed(artifact, index))
+            slot.run()
+            alone.append(_copies(slot.fetch()))
         errors: list[BaseException] = []
-        start = threading.Barrier(len(slots))
+        meeting = threading.Barrier(len(slots))
 
         def work(index: int, slot: Slot) -> None:
-            start.wait()
             try:
                 for _ in range(calls):
                     slot.stage(feed(artifact, index))
+                    meeting.wait()
                     slot.run()
+                    meeting.wait()
                     collected[index].append(_copies(slot.fetch()))
+                    meeting.wait()
             except BaseException as error:  # noqa: BLE001 - raised below, in the thread that is asked
                 errors.append(error)
+                meeting.abort()
 
         threads = [threading.Thread(target=work, args=(index, slot)) for index, slot in enumerate(slots)]
         for thread in threads:
@@ -92,7 +105,7 @@ def concurrent_answers(name: str, artifact: Artifact, load: Load, io: Io, calls:
             thread.join()
         if errors:
             raise errors[0]
-        return collected
+        return alone, collected
 
 
 def queued_answers(name: str, artifact: Artifact, load: Load, calls: int) -> tuple[list[list[int]], list[Answer]]:

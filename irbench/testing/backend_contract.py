@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 
@@ -12,10 +12,9 @@ from irbench.core import registry
 from irbench.onnx.rewriting.bind import bind
 from irbench.spec import BATCH, Artifact, Io, Load, Precision
 from irbench.spi import Outputs
-from irbench.testing.judging import DEADLINE_S, Ask, difference, fail
+from irbench.testing.judging import Ask, asking, difference, fail, in_words
 from irbench.testing.runtime_contract import RuntimeContract
 from irbench.testing.small_model_contract import SAMPLES
-from irbench.worker import Worker
 
 _THREADS = _STREAMS = 2
 _CALLS = 20
@@ -47,22 +46,21 @@ class BackendContract(RuntimeContract):
         return cls.backend
 
     @pytest.mark.parametrize("io", ["copy", "bound"])
-    def test_slots_answer_for_themselves_when_they_are_called_at_once(
-        self, ask: Ask, bound: Artifact, right: Sequence[Outputs], io: Io
-    ) -> None:
-        """Two slots with other inputs, called from two threads."""
-        collected = ask("concurrent_answers", self.backend, bound, self.load, io, _CALLS)
+    @in_words
+    def test_slots_answer_for_themselves_when_they_are_called_at_once(self, ask: Ask, bound: Artifact, io: Io) -> None:
+        """Two slots with other inputs, called from two threads, answer as each does alone."""
+        alone, collected = ask("concurrent_answers", self.backend, bound, self.load, io, _CALLS)
         assert [len(answers) for answers in collected] == [_CALLS] * _STREAMS, "open_slots() must return count slots"
         for slot, answers in enumerate(collected):
             for answer in answers:
-                wrong = difference(answer, right[slot])
+                wrong = difference(answer, alone[slot])
                 if wrong:
                     fail(
-                        f"With io={io!r}, slot {slot} of {self.backend} answered wrongly while another one was called:"
-                        f" {wrong}.",
+                        f"With io={io!r}, slot {slot} of {self.backend} answers otherwise beside another one: {wrong}.",
                         "Slots may share no buffer and no inputs: each thread has one of its own.",
                     )
 
+    @in_words
     def test_a_queued_request_is_done_exactly_once(self, ask: Ask, bound: Artifact, right: Sequence[Outputs]) -> None:
         """For slots that have ``start``."""
         counts, outputs = ask("queued_answers", self.backend, bound, self.load, _CALLS)
@@ -78,6 +76,7 @@ class BackendContract(RuntimeContract):
                 )
 
     @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
+    @in_words
     def test_it_computes_in_the_precision_asked_for_or_refuses_with_a_way_out(
         self, ask: Ask, bound: Artifact, precision: Precision
     ) -> None:
@@ -88,6 +87,7 @@ class BackendContract(RuntimeContract):
         else:
             self.require_refusal(outcome, f"the precision {precision}", names=precision)
 
+    @in_words
     def test_its_own_default_precision_is_shown_as_what_it_turns_out_to_be(self, ask: Ask, bound: Artifact) -> None:
         """``native`` is a question, and no answer."""
         effective = self.effective(ask, bound, _in_precision("native"))
@@ -102,7 +102,8 @@ class BackendContract(RuntimeContract):
         load = Load(batch=_WIDE, threads=threads, streams=streams)
         # a runtime whose libraries size their own pools is told by these, as it is in a run
         limits: dict[str, str] = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
-        used, wanted = self._processors(wide, load, tmp_path / "log", limits)
+        with asking("irbench.testing.backend_calls", self.backend, tmp_path, limits) as ask:
+            used, wanted = ask("processors_used", self.backend, wide, load)
         # with streams a thread that was just woken may wait while the one that woke it still runs
         too_many = used > _MORE_USED * threads or (streams == 1 and wanted > _MORE_WANTED * threads)
         if used <= 0.0 or too_many:
@@ -111,13 +112,6 @@ class BackendContract(RuntimeContract):
                 f" {streams} streams.",
                 "load.threads is the total of the process: divide it between the streams, and tell the runtime.",
             )
-
-    def _processors(self, wide: Artifact, load: Load, log: Path, limits: dict[str, str]) -> tuple[float, float]:
-        with Worker(log, environment=limits) as worker:
-            measured: Any = worker.ask(
-                "irbench.testing.backend_calls:processors_used", self.backend, wide, load, deadline_s=DEADLINE_S
-            )
-        return float(measured[0]), float(measured[1])
 
 
 def _in_precision(precision: Precision) -> Load:

@@ -18,7 +18,7 @@ from irbench.options.export import ExportOptions
 from irbench.spec import BATCH, Artifact, InputSpec
 from irbench.spi import Exporter
 from irbench.store import bundles
-from irbench.testing.judging import DEADLINE_S, fail, imported_modules, modules_of
+from irbench.testing.judging import DEADLINE_S, fail, imported_modules, in_words, modules_of
 from irbench.worker import call_in_worker
 
 _SEED = 5
@@ -78,6 +78,7 @@ class ExporterContract:
         except IrbenchError as error:
             fail(f"{cls.exporter} did not export {cls.source}: {error}", error.hint)
 
+    @in_words
     def test_it_is_described_by_distributions_that_are_installed(self, part: Exporter) -> None:
         """Their versions decide whether a bundle is made again."""
         assert part.name == self.exporter, "name must be that of the entry point"
@@ -94,6 +95,7 @@ class ExporterContract:
         """Every exporter may be asked about a model of another framework, in a process that has only that one."""
         self._require_no_framework(part, "assert not exporter.owns(object())", "owns()")
 
+    @in_words
     def test_it_accepts_its_own_source_and_nothing_unknown(self, part: Exporter) -> None:
         """What no exporter accepts is a mistyped name."""
         accepted = part.accepts(Source(self.source, self.folder()).absolute)
@@ -116,6 +118,7 @@ class ExporterContract:
         except IrbenchError as error:
             fail(f"{self.exporter} does not own what {self.source} makes: {error}", error.hint)
 
+    @in_words
     def test_the_bundle_is_its_own_and_holds_an_onnx_graph_with_a_free_batch(self, exported: Path) -> None:
         """Every backend must be able to run the model, at any batch."""
         card = bundles.load_card(exported)
@@ -127,6 +130,7 @@ class ExporterContract:
         free = {name for spec in graph.inputs for name in spec.dynamic_dimensions}
         assert BATCH in free, f"without a batch in the request, an input must have a dimension called {BATCH!r}"
 
+    @in_words
     def test_the_inputs_of_every_artifact_are_those_of_the_model(self, exported: Path) -> None:
         """They have the same order, and each the dtype and, transposed as its permutation says, the same shape."""
         bundle = bundles.load(exported)
@@ -141,6 +145,7 @@ class ExporterContract:
                         "Artifact.inputs must be in the order of Bundle.inputs; see TensorSpec.permutation.",
                     )
 
+    @in_words
     def test_the_graph_answers_what_the_framework_answered(self, exported: Path) -> None:
         """At batches 1 and 3, with the inputs of the bundle's seed."""
         bundle = bundles.load(exported)

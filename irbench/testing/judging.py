@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, ParamSpec, TypeAlias
 
 import numpy as np
 import pytest
@@ -20,6 +21,8 @@ from irbench.worker import Worker
 Ask: TypeAlias = Callable[..., Any]
 """Calls a function in the worker of the part that is tested."""
 
+Parameters = ParamSpec("Parameters")
+
 DEADLINE_S = 120
 _LAST_LINES = 20
 _RTOL, _ATOL = 1e-4, 1e-5
@@ -27,25 +30,36 @@ _RTOL, _ATOL = 1e-4, 1e-5
 
 def fail(problem: str, remedy: str) -> NoReturn:
     """Fail a test with a sentence that says what is wrong and one that says how to fix it, without a traceback."""
-    pytest.fail(f"{problem}\n{remedy}", pytrace=False)
+    raise pytest.fail.Exception(f"{problem}\n{remedy}", pytrace=False) from None
+
+
+def in_words(test: Callable[Parameters, None]) -> Callable[Parameters, None]:
+    """Let a test show of a failed assertion only its sentence and its values: neither its source nor its arguments."""
+
+    @wraps(test)
+    def worded(*arguments: Parameters.args, **keywords: Parameters.kwargs) -> None:
+        try:
+            test(*arguments, **keywords)
+        except AssertionError as error:
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
+
+    return worded
 
 
 @contextmanager
-def asking(calls: str, name: str, folder: Path) -> Iterator[Ask]:
+def asking(calls: str, name: str, folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[Ask]:
     """Start a worker, and yield what calls functions of a module in it for a part; a test fails where one fails."""
     log = folder / "log"
 
     def ask(call: str, *arguments: Any) -> Any:
+        printed_before = log.stat().st_size
         try:
             return worker.ask(f"{calls}:{call}", *arguments, deadline_s=DEADLINE_S)
         except IrbenchError as error:
-            said = log.read_text(errors="replace").splitlines()[-_LAST_LINES:]
-            fail(
-                f"{name} failed in its worker, in {calls}.{call}: {error}",
-                "\n".join(["The last that the worker printed:", *said]),
-            )
+            said = log.read_bytes()[printed_before:].decode(errors="replace").splitlines()[-_LAST_LINES:]
+            fail(f"{name} failed in its worker: {error}", "\n".join(["The last that the worker printed:", *said]))
 
-    with Worker(log) as worker:
+    with Worker(log, environment=environment) as worker:
         yield ask
 
 

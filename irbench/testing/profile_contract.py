@@ -11,7 +11,7 @@ import pytest
 from irbench.core import registry
 from irbench.spec import Artifact, Load
 from irbench.spi import Backend, InferenceProfile, OperatorTime, ProfilingBackend
-from irbench.testing.judging import Ask, asking, difference, fail
+from irbench.testing.judging import Ask, asking, difference, fail, in_words
 from irbench.testing.profile_calls import nodes_of_onnx
 from irbench.testing.small_model_contract import SAMPLES, SmallModelContract
 
@@ -67,6 +67,7 @@ class ProfileContract(SmallModelContract):
         found: Profiled = ask("profiled", cls.backend, bound, cls.load, _INFERENCES)
         return found
 
+    @in_words
     def test_every_inference_is_in_exactly_one_profile(self, profiled: Profiled) -> None:
         """One profile for each, or one that says of how many it is the average."""
         _, profiles = profiled
@@ -75,6 +76,7 @@ class ProfileContract(SmallModelContract):
         empty = [place for place, profile in enumerate(profiles) if not _computing(profile)]
         assert empty == [], "every profile must have operators that are not overhead"
 
+    @in_words
     def test_operators_take_time_and_no_more_than_the_inference_on_all_threads(self, profiled: Profiled) -> None:
         """Durations are nanoseconds of one inference."""
         latency_ns, profiles = profiled
@@ -88,6 +90,7 @@ class ProfileContract(SmallModelContract):
                 "OperatorTime.duration_ns is in nanoseconds; no time may be counted twice.",
             )
 
+    @in_words
     def test_operators_begin_within_the_inference(self, profiled: Profiled) -> None:
         """Where a profile is of one inference, and tells when operators began."""
         latency_ns, profiles = profiled
@@ -113,12 +116,14 @@ class ProfileContract(SmallModelContract):
                 "OperatorTime.nodes are the names of all nodes that an operator computes, fused ones included.",
             )
 
+    @in_words
     def test_operators_tell_what_they_are(self, profiled: Profiled) -> None:
         """Each has a name, a kind and a device."""
         _, (first, *_) = profiled
         vague = [each.name for each in first.operators if not (each.name and each.kind and each.device == "cpu")]
         assert vague == [], "every operator must have a name, a kind and the device cpu"
 
+    @in_words
     def test_a_profiled_session_is_set_as_any_other(self, ask: Ask, bound: Artifact) -> None:
         """A profile is one of the row that was measured."""
         plain, recording = ask("effective", self.backend, bound, self.load)
@@ -144,6 +149,7 @@ class ProfileContract(SmallModelContract):
                 f"finish_profile() must raise Refusal(message, hint=...) where any is missing; name {_TOO_MANY} in it.",
             )
 
+    @in_words
     def test_it_leaves_no_files_behind(self, ask: Ask, bound: Artifact, tmp_path: Path) -> None:
         """Also where nothing was recorded."""
         left = ask("files_left", self.backend, bound, self.load, tmp_path)

@@ -11,7 +11,7 @@ from irbench.core import registry
 from irbench.spec import Artifact, Io, Load
 from irbench.spi import Backend, Feed, Outputs
 from irbench.testing.backend_calls import Answer, feed, find
-from irbench.testing.judging import DEADLINE_S, Ask, asking, difference, fail, imported_modules, modules_of
+from irbench.testing.judging import DEADLINE_S, Ask, asking, difference, fail, imported_modules, in_words, modules_of
 from irbench.testing.small_model_contract import SAMPLES, SmallModelContract
 from irbench.worker import call_in_worker
 
@@ -53,6 +53,7 @@ class RuntimeContract(SmallModelContract):
         with asking("irbench.testing.backend_calls", part.name, tmp_path_factory.mktemp("worker")) as call:
             yield call
 
+    @in_words
     def test_it_is_described_without_importing_its_runtime(self, part: Backend) -> None:
         """Listing backends must cost nothing."""
         description = part.describe()
@@ -112,6 +113,7 @@ class RuntimeContract(SmallModelContract):
         outcome = ask("effective", self.group, self.subject(), bound, load)
         self.require_refusal(outcome, "the option no_such_option", names="no_such_option")
 
+    @in_words
     def test_it_loads_and_then_compiles_and_can_be_closed_twice(self, ask: Ask, bound: Artifact) -> None:
         """The harness times both phases apart."""
         opened = ask("phases", self.group, self.subject(), bound, self.load)
@@ -119,6 +121,7 @@ class RuntimeContract(SmallModelContract):
             'compile() must open phases("load") once, then phases("compile") once'
         )
 
+    @in_words
     def test_it_tells_what_it_really_uses(self, ask: Ask, bound: Artifact) -> None:
         """The effective settings of a session are shown in tables."""
         effective = self.effective(ask, bound, self.load)

@@ -81,7 +81,7 @@ class ExportedModel:
         parts = (
             f"opset {onnx.opset if onnx else '-'}",
             inputs,
-            f"{facts['nodes']} nodes",
+            *([f"{facts['nodes']} nodes"] if "nodes" in facts else []),  # some exporters do not count them
             size_text(int(facts["bytes"] or 0)),
             agreement(self.bundle),
             "already there" if self.seconds is None else f"{self.seconds:.0f} s",
