@@ -18,7 +18,7 @@ from irbench.options.export import ExportOptions
 from irbench.spec import BATCH, Artifact, InputSpec
 from irbench.spi import Exporter
 from irbench.store import bundles
-from irbench.testing.judging import DEADLINE_S, fail, imported_modules, in_words, modules_of
+from irbench.testing.judging import DEADLINE_S, fail, imported_modules, in_words, modules_of, own_modules
 from irbench.worker import call_in_worker
 
 _SEED = 5
@@ -177,9 +177,8 @@ class ExporterContract:
         return {file: digest for file, digest in bundles.load_card(exported).checksums.items() if file.startswith(name)}
 
     def _require_no_framework(self, part: Exporter, call: str, what: str) -> None:
-        own = {type(part).__module__.partition(".")[0]}
         imported = imported_modules(f"{_FIND.format(name=self.exporter)}\n{call}", _BESIDES)
-        framework = (imported & modules_of(part.describe().distributions)) - own
+        framework = (imported & modules_of(part.describe().distributions)) - own_modules(part)
         if framework:
             fail(
                 f"{self.exporter} imports {', '.join(sorted(framework))} for {what}.",

@@ -85,6 +85,11 @@ def modules_of(distributions: Sequence[str]) -> set[str]:
     return {module for module, names in owners.items() if wanted & {*map(_normalised, names)}}
 
 
+def own_modules(part: object) -> set[str]:
+    """Return the top-level modules of a part's own code, which its distribution may have beside its framework."""
+    return {kind.__module__.partition(".")[0] for kind in type(part).__mro__}
+
+
 def imported_modules(code: str, besides: str) -> set[str]:
     """Return the top-level modules that a process of its own imports for ``code``, without those of ``besides``."""
     shown = "print(','.join({name.partition('.')[0] for name in sys.modules} - before))"

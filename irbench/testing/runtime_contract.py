@@ -11,7 +11,17 @@ from irbench.core import registry
 from irbench.spec import Artifact, Io, Load
 from irbench.spi import Backend, Feed, Outputs
 from irbench.testing.backend_calls import Answer, feed, find
-from irbench.testing.judging import DEADLINE_S, Ask, asking, difference, fail, imported_modules, in_words, modules_of
+from irbench.testing.judging import (
+    DEADLINE_S,
+    Ask,
+    asking,
+    difference,
+    fail,
+    imported_modules,
+    in_words,
+    modules_of,
+    own_modules,
+)
 from irbench.testing.small_model_contract import SAMPLES, SmallModelContract
 from irbench.worker import call_in_worker
 
@@ -62,7 +72,7 @@ class RuntimeContract(SmallModelContract):
         assert description.devices[:1] == ("cpu",), "the first device that describe() names must be cpu"
         code = f"from irbench.testing.backend_calls import find; find({self.group!r}, {self.subject()!r}).describe()"
         imported = imported_modules(code, besides="import irbench.testing.backend_calls")
-        runtime = imported & modules_of([description.distribution]) - {type(part).__module__.partition(".")[0]}
+        runtime = imported & modules_of([description.distribution]) - own_modules(part)
         if runtime:
             fail(
                 f"{part.name} imports {', '.join(sorted(runtime))} before it is asked to.",

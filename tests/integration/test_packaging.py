@@ -191,6 +191,15 @@ def test_without_any_runtime_a_run_says_what_to_install(bare: Path, tmp_path: Pa
     assert re.search(r"pip install .*'onnxruntime>=", called.stderr)
 
 
+@pytest.mark.ci
+def test_without_pytest_the_contracts_say_what_to_install(bare: Path) -> None:
+    command = [bare, "-c", "import irbench.testing"]
+    called = subprocess.run(command, capture_output=True, text=True, env={"PATH": os.environ["PATH"]})
+    last = called.stderr.splitlines()[-1]
+    assert last.startswith("ImportError: irbench.testing needs pytest")
+    assert re.search(r"pip install .*\[testing\]", last)
+
+
 def test_backends_that_are_missing_are_listed_with_their_install_command(bare: Path) -> None:
     listed = call(bare, "backends").stdout
     for distribution in ("onnxruntime>=", "openvino>=", "tensorflow<"):
