@@ -4,7 +4,8 @@ A backend compiles and runs. It never times, warms up, loops, prints or decides;
 the harness does all of that, in the same way for every runtime. Protocols rather
 than base classes are used so that a plugin needs to import nothing at run time and
 inherits no behaviour; annotate the instance (``cpu: Backend = MyBackend()``) and the
-type checker checks that it conforms.
+type checker checks that it conforms. ``docs/extending.md`` shows a whole backend and a whole exporter, and
+:mod:`irbench.testing` tests whether they keep the contract.
 
 Entry points find the parts:
 

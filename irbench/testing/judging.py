@@ -24,7 +24,7 @@ Ask: TypeAlias = Callable[..., Any]
 Parameters = ParamSpec("Parameters")
 
 DEADLINE_S = 120
-_LAST_LINES = 20
+_LAST_LINES = 12
 _RTOL, _ATOL = 1e-4, 1e-5
 
 

@@ -65,6 +65,11 @@ class ProfileContract(SmallModelContract):
     def profiled(cls, ask: Ask, bound: Artifact) -> Profiled:
         """Return what the backend recorded of some inferences."""
         found: Profiled = ask("profiled", cls.backend, bound, cls.load, _INFERENCES)
+        if not all(profile.operators for profile in found[1]) or not found[1]:
+            fail(
+                f"{cls.backend} recorded no operators of {_INFERENCES} inferences.",
+                "finish_profile() must return the operators of every inference, or raise Refusal.",
+            )
         return found
 
     @in_words

@@ -1,6 +1,6 @@
 """The contracts of the broken parts, which pytest is called for in an environment that has these."""
 
-from irbench.testing import BackendContract, ExporterContract
+from irbench.testing import BackendContract, ExporterContract, ProfileContract
 
 
 class TestReused(BackendContract):
@@ -39,6 +39,14 @@ class TestEager(BackendContract):
     backend = "eager"
 
 
+class TestUnphased(BackendContract):
+    backend = "unphased"
+
+
+class TestTwice(BackendContract):
+    backend = "twice"
+
+
 class TestMissing(BackendContract):
     backend = "no_such_backend"
 
@@ -56,3 +64,58 @@ class TestUnseeded(ExporterContract):
 class TestGreedy(ExporterContract):
     exporter = "greedy"
     source = "broken_chains.py:greedy"
+
+
+class TestMisfit(ExporterContract):
+    exporter = "misfit"
+    source = "broken_chains.py:misfit"
+
+
+class TestBatchless(ExporterContract):
+    exporter = "batchless"
+    source = "broken_chains.py:batchless"
+
+
+class TestHollow(ExporterContract):
+    exporter = "hollow"
+    source = "broken_chains.py:hollow"
+
+
+class TestRecording(ProfileContract):
+    backend = "recording"
+
+
+class TestLosing(ProfileContract):
+    backend = "losing"
+
+
+class TestMakingUp(ProfileContract):
+    backend = "making_up"
+
+
+class TestLittering(ProfileContract):
+    backend = "littering"
+
+
+class TestElsewhere(ProfileContract):
+    backend = "elsewhere"
+
+
+class TestNameless(ProfileContract):
+    backend = "nameless"
+
+
+class TestEverlasting(ProfileContract):
+    backend = "everlasting"
+
+
+class TestLate(ProfileContract):
+    backend = "late"
+
+
+class TestOtherwise(ProfileContract):
+    backend = "otherwise"
+
+
+class TestSilent(ProfileContract):
+    backend = "silent"

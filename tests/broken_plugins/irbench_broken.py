@@ -1,6 +1,7 @@
 """Backends that break their contract, each in one way, made of the one in docs/extending.md."""
 
 import threading
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -27,6 +28,15 @@ class StaleSlot(NumPySlot):
 class WrongSlot(NumPySlot):
     def fetch(self):
         return [output + 0.5 for output in self.answer]
+
+
+class TwiceSlot(NumPySlot):
+    """Says of every queued request twice that it is done."""
+
+    def start(self, done, /):
+        self.run()
+        done(None)
+        done(None)
 
 
 class CrashingSlot(NumPySlot):
@@ -69,6 +79,14 @@ class BrokenSession(NumPySession):
         return slots[:1] * count if self.shares else slots
 
 
+class Unphased(Broken):
+    """Loads the model while it compiles."""
+
+    def compile(self, artifact, load, device, phases, /):
+        with phases("compile"):
+            return super().compile(artifact, load, device, lambda _phase: nullcontext())
+
+
 class Obliging(Broken):
     """Accepts whatever is asked for."""
 
@@ -84,4 +102,6 @@ wrong = Broken("wrong", WrongSlot)
 mislabelled = Broken("mislabelled", device="tpu")
 obliging = Obliging("obliging")
 restless = Broken("restless", RestlessSlot)
+unphased = Unphased("unphased")
+twice = Broken("twice", TwiceSlot)
 crashing = Broken("crashing", CrashingSlot)

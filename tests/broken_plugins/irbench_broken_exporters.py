@@ -1,5 +1,7 @@
 """Exporters that break their contract, each in one way, made of the one in docs/extending.md."""
 
+from dataclasses import replace
+
 import numpy as np
 from irbench_chains import ChainsExporter
 
@@ -42,4 +44,42 @@ class Greedy(ChainsExporter):
         return True
 
 
-unlike, unseeded, greedy = Unlike(), Unseeded(), Greedy()
+class Misfit(ChainsExporter):
+    """Says of the model's input what is not so of the graph's."""
+
+    name = "misfit"
+
+    def accepts(self, source):
+        return "certain" if source.endswith(":misfit") else "no"
+
+    def export(self, request, say, /):
+        bundle = super().export(request, say)
+        (spec,) = bundle.inputs
+        return replace(bundle, inputs=(replace(spec, tensor=replace(spec.tensor, dtype="float64")),))
+
+
+class Batchless(ChainsExporter):
+    """Writes a graph for one sample."""
+
+    name = "batchless"
+
+    def accepts(self, source):
+        return "certain" if source.endswith(":batchless") else "no"
+
+    def export(self, request, say, /):
+        return super().export(replace(request, batch=1), say)
+
+
+class Hollow(ChainsExporter):
+    """Names no distribution."""
+
+    name = "hollow"
+
+    def describe(self):
+        return replace(super().describe(), distributions=())
+
+    def accepts(self, source):
+        return "certain" if source.endswith(":hollow") else "no"
+
+
+unlike, unseeded, greedy, misfit, batchless, hollow = Unlike(), Unseeded(), Greedy(), Misfit(), Batchless(), Hollow()

@@ -13,10 +13,11 @@ from irbench.core import registry
 from irbench.spec import Artifact
 from irbench.spi import Feed, Outputs
 from irbench.testing import BackendContract
-from irbench.testing.judging import Ask
+from irbench.testing.judging import Ask, imported_modules
 from irbench.worker import call_in_worker
 
 DEADLINE_S = 120
+RUNTIME_MODULES = {"tensorflow", "keras", "onnxruntime", "openvino", "onnx"}
 READING_RESULTS = (Path(__file__).parents[2] / "docs" / "reading-results.md").read_text()
 ALWAYS_READ_BACK = {"precision", "threads", "streams", "device", "version"}
 ELSEWHERE_READ_BACK = {
@@ -72,6 +73,13 @@ class TestTfXla(OfTensorFlow):
 def test_every_backend_of_irbench_is_held_to_the_contract():
     tested = {case.backend for case in (TestOrt, TestOpenVino, TestTf, TestTfXla)}
     assert {name for name in registry.names(registry.BACKENDS) if is_of_irbench(name)} == tested
+
+
+@pytest.mark.ci
+def test_listing_all_backends_imports_no_runtime():
+    """Neither that of each backend, as the contract says, nor what it would bring along."""
+    describing = "from irbench.core import registry as r; [r.backend(n).describe() for n in r.names(r.BACKENDS)]"
+    assert imported_modules(describing, besides="") & RUNTIME_MODULES == set()
 
 
 def is_of_irbench(name: str) -> bool:

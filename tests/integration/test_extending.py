@@ -113,6 +113,8 @@ FAILURES = {
         "test_it_refuses_an_option_that_it_does_not_know": "obliging accepted the option no_such_option",
         "test_it_computes_in_the_precision_asked_for": "compile() must refuse a precision",
     },
+    "Unphased": {"test_it_loads_and_then_compiles": 'compile() must open phases("load") once'},
+    "Twice": {"test_a_queued_request_is_done_exactly_once": "start(done) must call done once"},
     "Restless": {"test_it_uses_no_more_processors": "processors busy with 1 threads in all"},
     "Eager": {"test_it_is_described_without_importing": "eager imports onnx before it is asked to."},
     "Unlike": {"test_": "differs from the original at batch 1"},
@@ -122,6 +124,22 @@ FAILURES = {
         "test_asking_whose_model_it_is": "assert not exporter.owns(object())",
         "test_it_accepts_its_own_source_and_nothing_unknown": 'accepts() must return "no"',
     },
+    "Misfit": {"test_the_inputs_of_every_artifact": "it is float32 in place of float64"},
+    "Batchless": {
+        "test_the_bundle_is_its_own": "an input must have a dimension called 'batch'",
+        "test_the_inputs_of_every_artifact": "its shape is (1, 4) in place of ('batch', 4)",
+    },
+    "Hollow": {"test_it_is_described_by_distributions": "describe() must name the distributions"},
+    "Recording": {},
+    "Losing": {"test_every_inference_is_in_exactly_one_profile": "assert 27 == 30"},
+    "MakingUp": {"test_it_refuses_to_tell_of_inferences": "finish_profile() must raise Refusal"},
+    "Littering": {"test_it_leaves_no_files_behind": "close() must remove the files"},
+    "Elsewhere": {"test_operators_tell_what_they_are": "every operator must have a name, a kind and the device cpu"},
+    "Nameless": {"test_every_node_is_in_an_operator": "No operator of nameless names these nodes: "},
+    "Everlasting": {"test_operators_take_time": "OperatorTime.duration_ns is in nanoseconds"},
+    "Late": {"test_operators_begin_within": "start_ns counts from the start of the inference"},
+    "Otherwise": {"test_a_profiled_session_is_set_as_any_other": "compile_profiled() must set what compile() sets"},
+    "Silent": {"test_": "silent recorded no operators of 30 inferences."},
 }
 """By the class of a part that is broken in one way: the checks that find it, and a part of what they say."""
 
