@@ -1,6 +1,7 @@
-"""The chart of the README: ``python -m benchmarks.picture``, or ``make picture``.
+"""Charts of what was measured: ``python -m benchmarks.picture``, or ``make picture``.
 
-The run behind it is stored in ``docs/demo.json``.
+The run behind that of the README is stored in ``docs/demo.json``; the table behind the other is that of
+``results/reference/power.md``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from irbench.store.run_document import decode_document
 _DOCS = Path(__file__).parents[1] / "docs"
 _RUN, _CHART = _DOCS / "demo.json", _DOCS / "pictures" / "speedups.svg"
 _RUNTIMES = {"openvino": "OpenVINO", "ort": "ONNX Runtime", "tf": "TensorFlow", "tf-xla": "TensorFlow XLA"}
+_POWER = Path(__file__).parents[1] / "results" / "reference" / "power.md"
+_TIMES = ["20 s", "30 s", "60 s"]
 _CHART_WIDTH = 230
 """Beside the names of the runtimes, so that all of it fits a telephone at its own size."""
 
@@ -65,9 +68,38 @@ def _speedups(records: list[Record]) -> Chart:
     return drawn
 
 
+def power_rows(page: Path = _POWER) -> list[dict[str, str]]:
+    """Return the rows of the table that ``python -m benchmarks.truth --only power --format md`` printed, by heading."""
+    lines = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    head, _, *rows = ([field.strip() for field in line.strip("| ").split("|")] for line in lines)
+    return [dict(zip(head, row, strict=True)) for row in rows]
+
+
+def power_chart() -> str:
+    """Return in how many runs a difference was found, by its size and the time of the run, as SVG."""
+    records: list[Record] = [
+        {"difference": row["faster by"], "within": within, "share": int(row[within]) / int(row["runs"])}
+        for row in power_rows()
+        for within in _TIMES
+    ]
+    drawn: Chart = (
+        alt.Chart(data_of(records))
+        .mark_line(point=alt.OverlayMarkDef(size=60, opacity=1), strokeWidth=2)
+        .encode(
+            alt.X("difference:N", title="real difference", sort=None, axis=alt.Axis(labelAngle=0)),
+            alt.Y("share:Q", title="runs that found it", axis=alt.Axis(format="%")),
+            alt.Color("within:N", title="within", scale=alt.Scale(domain=_TIMES, range=list(PALETTE[: len(_TIMES)]))),
+            alt.Shape("within:N", title="within", scale=alt.Scale(domain=_TIMES)),
+        )
+        .properties(height=200)
+    )
+    return standalone(configured(drawn, 420), "power")
+
+
 def main() -> None:
-    """Write the chart."""
+    """Write the charts."""
     _CHART.write_text(chart(), encoding="utf-8")
+    _CHART.with_name("power.svg").write_text(power_chart(), encoding="utf-8")
 
 
 if __name__ == "__main__":

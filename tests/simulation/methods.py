@@ -99,6 +99,8 @@ def _shipped_estimate(cell: Array, baseline: Array) -> Array:
 
 
 IRBENCH = Method(_shipped_estimate)
+SIDE_BY_SIDE = replace(IRBENCH, order="together")
+"""Each of two cells on half of the processors, at the same time."""
 STUDENT = replace(IRBENCH, interval=students_interval, estimand="mean")
 SEQUENTIAL = replace(IRBENCH, estimand="mean", sequential=True)
 

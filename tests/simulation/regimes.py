@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Order = str
-"""Of the two cells in a block: ``drawn`` and reversed in the block after, as irbench does it; ``fixed``, or ``halves``:
-all rounds of the baseline first."""
+"""Of the two cells in a block: ``drawn`` and reversed in the block after, as irbench does it; ``fixed``; ``halves``:
+all rounds of the baseline first; or ``together``: both at once, so that the machine adds the same to both."""
 
 SLOWER = 0.08
 """How much a slow launch is, as a difference of log times."""
@@ -226,6 +226,8 @@ def _places(random: np.random.Generator, shape: tuple[int, int, int], order: Ord
         return block + blocks, block
     if order == "fixed":
         return 2 * block + 1, 2 * block
+    if order == "together":
+        return 2 * block, 2 * block
     drawn = random.random((runs, launches, (blocks + 1) // 2)) < 0.5
     late = np.stack([drawn, ~drawn], axis=-1).reshape(runs, launches, -1)[..., :blocks]
     return 2 * block + late, 2 * block + ~late

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,12 +14,15 @@ from simulation.anytime import LAUNCHES, misses, worst_case
 from simulation.criterion import MUTATIONS, faults
 from simulation.designs import DESIGNS, HOSTS, Design, Host
 from simulation.markdown import markdown_table
-from simulation.methods import IRBENCH, SEQUENTIAL, STUDENT, Outcome, measure
+from simulation.methods import IRBENCH, SEQUENTIAL, SIDE_BY_SIDE, STUDENT, Outcome, measure
 from simulation.regimes import DEPENDENT, REGIMES
 from simulation.wall_time import runs_of
 
 _FIGURES = ("coverage", "A/A", "bias %", "RMSE %")
 _AMPLE_S = 900.0
+_HALVES = 4
+"""How many times as much a backend differs from itself from launch to launch on half of the processors, beside another:
+``python -m benchmarks.duet``, docs/adr/0076."""
 
 
 def regimes(runs: int) -> str:
@@ -46,6 +50,20 @@ def dependence(runs: int) -> str:
     return markdown_table(
         heads, [[name, *_figures(item), f"{item.launches:.1f}", f"{item.warned:.3f}"] for name, item in found]
     )
+
+
+def side_by_side(runs: int) -> str:
+    """Return what is gained where two cells run at the same time, and what is lost where halves of a machine differ."""
+    ways = ("by turns", "side by side", "side by side on halves that differ")
+    heads = ["regime", *(f"{way}: {figure}" for way in ways for figure in ("coverage", "RMSE %", "launches"))]
+    rows: list[list[str]] = []
+    for name, regime in REGIMES.items():
+        differing = replace(regime, launch_sd=_HALVES * regime.launch_sd)
+        asked = ((IRBENCH, regime), (SIDE_BY_SIDE, regime), (SIDE_BY_SIDE, differing))
+        found = [measure(method, own, runs) for method, own in asked]
+        figures = ((f"{item.coverage:.3f}", f"{100 * item.rmse:.2f}", f"{item.launches:.1f}") for item in found)
+        rows.append([name, *(figure for own in figures for figure in own)])
+    return markdown_table(heads, rows)
 
 
 def mutations(runs: int) -> str:

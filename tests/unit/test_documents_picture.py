@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from benchmarks.picture import chart
+from benchmarks.picture import chart, power_chart
 
 CHART = Path(__file__).parents[2] / "docs" / "pictures" / "speedups.svg"
 
 
 def test_the_chart_is_drawn_from_the_stored_run():
     assert CHART.read_text(encoding="utf-8") == chart(), "run make picture"
+
+
+def test_the_chart_of_power_is_drawn_from_the_table_of_its_page():
+    assert CHART.with_name("power.svg").read_text(encoding="utf-8") == power_chart(), "run make picture"
 
 
 def test_the_chart_fits_a_telephone_at_its_own_size_and_its_letters_are_large_enough():
