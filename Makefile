@@ -11,6 +11,8 @@ KERAS_HUB_STAMP := $(VENV)/.installed-keras-hub
 OPTIMIZERS := build/optimizers
 KNOWN_SPEED := build/known_speed
 LOADGEN := build/loadgen
+TORCH := build/torch
+JAX := build/jax
 
 # Tests wait for processes, budgets and deadlines: a third worker on two cores uses that time.
 WORKERS := 3
@@ -26,10 +28,10 @@ PORTABLE := tests/unit/store tests/unit/worker tests/unit/runner tests/unit/opti
 TURN ?= $(shell if [ "$$(git rev-parse --is-shallow-repository 2>/dev/null)" = false ]; \
 	then git rev-list --count HEAD; else echo $$(( $$(date +%s) / 86400 )); fi)
 
-.PHONY: help setup demo test test-quick test-pythons test-newest pythons test-ci test-real test-laws test-all test-long test-gpu-lock test-turn test-zoo picture bench bench-truth bench-serving bench-corun bench-busy bench-gates bench-fusions bench-backbones bench-optimizers bench-real zoo zoo-keras-hub site lint types pyright generated docs lock clean
+.PHONY: help setup demo test test-quick test-pythons test-newest pythons test-ci test-real test-laws test-all test-long test-gpu-lock test-turn test-torch test-jax test-zoo picture bench bench-truth bench-serving bench-corun bench-busy bench-gates bench-fusions bench-backbones bench-optimizers bench-pytorch bench-real zoo zoo-keras-hub site lint types pyright generated docs lock clean
 
 # Tests start hundreds of processes, and each would compile what it imports of irbench where Python writes no bytecode.
-test test-quick test-ci test-real test-laws test-all test-long test-gpu-lock test-turn test-zoo: export PYTHONDONTWRITEBYTECODE :=
+test test-quick test-ci test-real test-laws test-all test-long test-gpu-lock test-turn test-torch test-jax test-zoo: export PYTHONDONTWRITEBYTECODE :=
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -83,6 +85,12 @@ test-gpu-lock: $(STAMP) ## Download the locked wheels for NVIDIA GPUs (2.5 GB), 
 test-turn: $(STAMP) pyright ## By turns a share of all tests that make test leaves out; TURN=7 chooses: 25 minutes
 	$(PYTEST) --turn $(TURN) -m "ci or slow" --ignore tests/integration/test_gpu_lock.py
 
+test-torch: $(TORCH)/.installed ## PyTorch and transformers, in an environment of their own: 2.5 GB to download, about 8 minutes
+	$(TORCH)/bin/python -m pytest -n 2 --dist worksteal --durations=15 -m torch tests/integration/test_torch.py tests/contract
+
+test-jax: $(JAX)/.installed ## JAX and jax2onnx, in an environment of their own: 500 MB to download, about 3 minutes
+	$(JAX)/bin/python -m pytest -n 2 --dist worksteal --durations=15 -m jax tests/integration/test_jax.py tests/contract/test_backends.py
+
 test-zoo: $(STAMP) ## Every model of the zoo on every backend, fusions and int8 of large ones; two hours
 	$(PYTEST) -m "zoo or not zoo" tests/contract/test_zoo.py tests/contract/test_keras_hub.py \
 		tests/integration/test_models.py tests/integration/test_convert.py tests/integration/test_fused_models.py \
@@ -133,6 +141,9 @@ bench-backbones: $(KERAS_HUB_STAMP) ## Measure what each level gains on backbone
 bench-optimizers: $(OPTIMIZERS)/.installed ## Compare the optimiser with others on PyTorch models: nodes, answers, speeds; it goes on where it was stopped
 	$(BIN)/python -m benchmarks.optimizers $(ARGUMENTS)
 
+bench-pytorch: $(TORCH)/.installed ## Compare PyTorch, torch.compile, ONNX Runtime and OpenVINO on models of transformers; 20 minutes on a quiet machine
+	$(TORCH)/bin/python -m benchmarks.pytorch $(ARGUMENTS)
+
 bench-real: $(STAMP) ## Measure trained models from pinned wheels, and what int8 changes on real inputs; an hour
 	$(BIN)/python -m benchmarks.real_models $(ARGUMENTS)
 
@@ -174,6 +185,12 @@ lock: $(BIN)/uv ## Write the hashed lock files again
 		--python-version $(OLDEST) --constraint requirements.lock benchmarks/optimizers/requirements.in \
 		-o requirements-optimizers.lock
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
+		--python-version $(OLDEST) --constraint requirements.lock --extra ort --extra openvino --extra optimize --extra huggingface \
+		--group dev pyproject.toml -o requirements-torch.lock
+	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
+		--python-version $(OLDEST) --constraint requirements.lock --extra ort --extra openvino --extra optimize --extra jax \
+		--group dev pyproject.toml -o requirements-jax.lock
+	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
 		--python-version $(OLDEST) benchmarks/serving/requirements.in -o requirements-loadgen.lock
 
 clean: ## Remove the environment and every cache of the tools
@@ -211,6 +228,20 @@ $(KERAS_HUB_STAMP): requirements-keras-hub.lock $(STAMP)
 $(OPTIMIZERS)/.installed: requirements-optimizers.lock $(STAMP)
 	$(BIN)/uv venv -q --allow-existing --python $(BIN)/python $(OPTIMIZERS)
 	$(BIN)/uv pip sync -q --python $(OPTIMIZERS)/bin/python --require-hashes requirements-optimizers.lock
+	@touch $@
+
+# PyTorch with what its tests need, in an environment of its own: it is no part of irbench's.
+$(TORCH)/.installed: requirements-torch.lock pyproject.toml $(STAMP)
+	$(BIN)/uv venv -q --allow-existing --python $(BIN)/python $(TORCH)
+	$(BIN)/uv pip sync -q --python $(TORCH)/bin/python --require-hashes requirements-torch.lock
+	$(BIN)/uv pip install -q --python $(TORCH)/bin/python --no-deps --no-build-isolation -e .
+	@touch $@
+
+# JAX with what its tests need, likewise.
+$(JAX)/.installed: requirements-jax.lock pyproject.toml $(STAMP)
+	$(BIN)/uv venv -q --allow-existing --python $(BIN)/python $(JAX)
+	$(BIN)/uv pip sync -q --python $(JAX)/bin/python --require-hashes requirements-jax.lock
+	$(BIN)/uv pip install -q --python $(JAX)/bin/python --no-deps --no-build-isolation -e .
 	@touch $@
 
 # MLPerf's LoadGen, which nothing of irbench imports.

@@ -61,11 +61,7 @@ def _is(model: object, module: str, name: str) -> bool:
 def _hint(model: object) -> str:
     if isinstance(model, list | tuple):
         return "Give several models as arguments of their own: irbench.run(*models)."
-    if _is(model, "torch", "nn.Module"):
-        return (
-            'Export it first: torch.onnx.export(model, (example,), "model.onnx", dynamo=True); then give "model.onnx".'
-        )
-    return "Give the path of its file, a name, a Keras model or an onnx.ModelProto."
+    return "Give the path of its file, a name, an onnx.ModelProto, a Keras model, or a PyTorch module with its inputs."
 
 
 def _onnx_model(model: Any) -> ModelInMemory:

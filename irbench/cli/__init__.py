@@ -134,7 +134,7 @@ class _Lazy(SuggestingGroup):
 def cli() -> None:
     """Benchmark neural network inference on several runtimes, with confidence intervals.
 
-    irbench runs an ONNX, Keras or TensorFlow model on every installed runtime, checks that the outputs agree, and
+    irbench runs an ONNX, PyTorch, Keras or JAX model on every installed runtime, checks that the outputs agree, and
     reports which configuration is fastest on this machine, and by how much.
     """
 

@@ -28,18 +28,12 @@ from irbench.system import host
 from irbench.system.file_states import exists, is_file
 from irbench.worker.model_files import examine_file
 
-_TORCH = (
-    "Write its nn.Module as ONNX with PyTorch: torch.onnx.export(module, example_inputs, '{stem}.onnx', dynamo=True)"
-)
-_WEIGHTS = (
-    "Load them into the model they belong to, then write that as ONNX: torch.onnx.export(model, ..., '{stem}.onnx')"
-)
+_WEIGHTS = "Load them in a function that returns (module, example_inputs), and name it: irbench run file.py:function"
 _ONNX_ITSELF = "Name the ONNX file that it was made from."
 
 _FORMATS: dict[str, tuple[str, str]] = {
-    ".pt": ("a PyTorch file", _TORCH),
-    ".pth": ("a PyTorch file", _TORCH),
-    ".pt2": ("a PyTorch program", "Write it as ONNX: torch.onnx.export(torch.export.load('{name}'), f='{stem}.onnx')"),
+    ".pt": ("a PyTorch pickle", _WEIGHTS),
+    ".pth": ("a PyTorch pickle", _WEIGHTS),
     ".ckpt": ("a checkpoint", _WEIGHTS),
     ".safetensors": ("a file of weights without a model", _WEIGHTS),
     ".h5": ("in Keras's old HDF5 format", "Save it again: keras.models.load_model('{name}').save('{stem}.keras')"),
@@ -111,7 +105,7 @@ def _without_function(text: str, folder: Path) -> IrbenchError | None:
         return None
     functions = makers(file, module)
     if not functions:
-        hint = f"Write one that takes nothing and returns a Keras model, and name it: {quote(module)}:function."
+        hint = f"Write one that takes nothing and returns a model, and name it: {quote(module)}:function."
         return IrbenchError(f"{module} has no function that could make a model.", hint=hint)
     names = ", ".join(quote(f"{module}:{name}") for name in functions[:_SHOWN])
     more = ", ..." if len(functions) > _SHOWN else ""

@@ -110,7 +110,7 @@ def _backend_info(name: str, request: RunRequest) -> BackendInfo:
     if name in request.programs:
         program = request.programs[name]
         described = Description(name, "", None)
-        return BackendInfo(("onnx", "tf-graph"), described, program, reads_model=may_read_model(program))
+        return BackendInfo(("onnx",), described, program, reads_model=may_read_model(program))
     return BackendInfo(registry.backend(name).consumes, registry.describe(registry.BACKENDS, name))
 
 

@@ -56,7 +56,7 @@ class Artifact:
     """One file or folder that a backend can compile.
 
     Attributes:
-        kind: What it is: ``onnx`` or ``tf-graph`` today.
+        kind: What it is: ``onnx``, or what another exporter calls its own form: ``tf-graph``, ``torch-export``.
         path: Where it lies. A relative path is relative to its bundle.
         inputs: Inputs in the artifact's own order, names and layout.
         outputs: Outputs in the artifact's own order.

@@ -29,10 +29,12 @@ _FUNCTIONS: Mapping[str, Callable[..., _Number]] = {
     "ceil": lambda value: Fraction(math.ceil(value)),
     "ceiling": lambda value: Fraction(math.ceil(value)),
     "floor": lambda value: Fraction(math.floor(value)),
+    "floordiv": lambda left, right: Fraction(left // right),
     "max": max,
     "min": min,
+    "mod": operator.mod,
 }
-"""By their names in small letters: PyTorch writes those of SymPy, ``Max`` for example."""
+"""By their names in small letters: PyTorch writes those of SymPy, ``Max`` for example, and JAX ``floordiv(a, 2)``."""
 
 
 def size_of(dimension: int | str, sizes: Mapping[str, int]) -> int | None:
@@ -40,7 +42,7 @@ def size_of(dimension: int | str, sizes: Mapping[str, int]) -> int | None:
 
     Args:
         dimension: A number, a name, or arithmetic of names and numbers: ``+ - * / // %``, brackets, ``floor``,
-            ``ceil``, ``min`` and ``max``. Division is exact.
+            ``ceil``, ``floordiv``, ``mod``, ``min`` and ``max``. Division is exact.
         sizes: By name; a name may be the text of an arithmetic expression.
     """
     if isinstance(dimension, int):

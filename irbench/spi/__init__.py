@@ -60,6 +60,7 @@ from irbench.spi.profiling import (
     TensorShape,
 )
 from irbench.spi.training import TrainingBackend, TrainingSession
+from irbench.system.home import home
 from irbench.system.installation import extra_command, install_command, pip_command
 
 __all__ = [
@@ -103,6 +104,7 @@ __all__ = [
     "UsageWriter",
     "UsedModel",
     "extra_command",
+    "home",
     "install_command",
     "pip_command",
 ]

@@ -70,8 +70,48 @@ class TestTfXla(OfTensorFlow):
     backend = "tf-xla"
 
 
+class OfTorch(OfIrbench):
+    """The contract of a backend that reads programs of PyTorch."""
+
+    def artifact(self, folder: Path) -> Artifact:
+        made: Artifact = call_in_worker("torch_programs:write_dense", folder, deadline_s=DEADLINE_S)
+        return made
+
+    def expected(self, artifact: Artifact, feeds: Sequence[Feed]) -> Sequence[Outputs]:
+        given: list[Outputs] = call_in_worker("torch_programs:outputs", artifact, feeds, deadline_s=DEADLINE_S)
+        return given
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+class TestTorch(OfTorch):
+    backend = "torch"
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+class TestTorchCompile(OfTorch):
+    backend = "torch-compile"
+
+
+@pytest.mark.jax
+@pytest.mark.slow
+class TestJax(OfIrbench):
+    backend = "jax"
+    hands_over = True
+
+    def artifact(self, folder: Path) -> Artifact:
+        made: Artifact = call_in_worker("jax_programs:write_dense", folder, deadline_s=DEADLINE_S)
+        return made
+
+    def expected(self, artifact: Artifact, feeds: Sequence[Feed]) -> Sequence[Outputs]:
+        given: list[Outputs] = call_in_worker("jax_programs:outputs", artifact, feeds, deadline_s=DEADLINE_S)
+        return given
+
+
 def test_every_backend_of_irbench_is_held_to_the_contract():
-    tested = {case.backend for case in (TestOrt, TestOpenVino, TestTf, TestTfXla)}
+    cases = (TestOrt, TestOpenVino, TestTf, TestTfXla, TestTorch, TestTorchCompile, TestJax)
+    tested = {case.backend for case in cases}
     assert {name for name in registry.names(registry.BACKENDS) if is_of_irbench(name)} == tested
 
 

@@ -11,3 +11,10 @@ from irbench.testing import ExporterContract
 class TestTensorFlow(ExporterContract):
     exporter = "tensorflow"
     source = "small_keras_model.py:build"
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+class TestTorch(ExporterContract):
+    exporter = "torch"
+    source = "../torch_modules.py:two_heads"

@@ -49,3 +49,30 @@ class TestTf(OfTensorFlow):
 @pytest.mark.ci
 class TestTfXla(OfTensorFlow):
     backend = "tf-xla"
+
+
+class OfTorch(ProfileContract):
+    """The contract with a program of PyTorch."""
+
+    def artifact(self, folder: Path) -> Artifact:
+        made: Artifact = call_in_worker("torch_programs:write_convolution", folder, deadline_s=DEADLINE_S)
+        return made
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+class TestTorch(OfTorch):
+    backend = "torch"
+
+    def nodes(self, artifact: Artifact) -> list[str]:
+        named: list[str] = call_in_worker("torch_programs:nodes", artifact, deadline_s=DEADLINE_S)
+        return named
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+class TestTorchCompile(OfTorch):
+    backend = "torch-compile"
+
+    def nodes(self, artifact: Artifact) -> list[str]:
+        return []  # inductor's kernels are named after operators, not after nodes

@@ -18,9 +18,9 @@ import pytest
 from irbench.environments.inspection import OLDEST
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = {"irbench", "irbench_tf", "irbench_ort", "irbench_openvino", "irbench_zoo"}
+PACKAGES = {"irbench", "irbench_tf", "irbench_ort", "irbench_openvino", "irbench_torch", "irbench_jax", "irbench_zoo"}
 LOCKS = ("requirements.lock", "requirements-gpu.lock", "requirements-keras-hub.lock", "requirements-optimizers.lock",
-         "requirements-loadgen.lock")  # fmt: skip
+         "requirements-loadgen.lock", "requirements-jax.lock")  # fmt: skip
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 

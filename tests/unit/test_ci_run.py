@@ -12,6 +12,7 @@ PASSED = {
     "test": "= 9800 passed, 12 skipped, 52 subtests passed in 181.20s (0:03:01) =",
     "test-turn": "= 90 passed, 11000 deselected in 900.00s (0:15:00) =",
     "test-newest": "= 2000 passed, 3 skipped in 100.00s (0:01:40) =",
+    "test-torch": "= 40 passed, 1 skipped in 300.00s (0:05:00) =",
 }
 
 
@@ -39,7 +40,7 @@ def run(folder: Path, summaries: dict[str, str], failing: str = "") -> tuple[int
 def test_the_last_line_is_the_sum_of_all_parts(tmp_path: Path) -> None:
     code, lines = run(tmp_path, PASSED)
     assert code == 0
-    assert lines[-1].startswith("===== 11890 passed, 15 skipped, 52 subtests passed, 11000 deselected in ")
+    assert lines[-1].startswith("===== 11930 passed, 16 skipped, 52 subtests passed, 11000 deselected in ")
     assert lines[-2] == "turn 7: part 2 of 3"
     assert lines[-2 - len(PASSED) : -2] == [f"make {part:10} {summary.strip('= ')}" for part, summary in PASSED.items()]
 
@@ -58,7 +59,7 @@ def test_a_part_that_ends_before_its_tests_is_named(tmp_path: Path) -> None:
     code, lines = run(tmp_path, {part: text for part, text in PASSED.items() if part != "test"}, "test")
     assert code == 1
     assert "make test       no tests ran" in lines
-    assert lines[-1].startswith("===== 2090 passed, 11000 deselected, 3 skipped in ")
+    assert lines[-1].startswith("===== 2130 passed, 11000 deselected, 4 skipped in ")
 
 
 def asked_turn(folder: Path) -> int:

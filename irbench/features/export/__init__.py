@@ -7,5 +7,5 @@ docs/shapes.md how dimensions stay dynamic.
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (Command("export", "Models", "Export TensorFlow and Keras models to ONNX.", rank=0),)
+COMMANDS = (Command("export", "Models", "Export PyTorch, TensorFlow and JAX models to ONNX.", rank=0),)
 PAGE = "docs/exporting-models.md"

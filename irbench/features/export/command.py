@@ -27,10 +27,11 @@ Examples:
 @click.argument("models", nargs=-1, required=True, type=MODEL, metavar="MODEL...")
 @declared(EXPORT, but="")
 def command(models: tuple[str, ...], **options: Any) -> None:
-    """Export TensorFlow and Keras models to ONNX.
+    """Export PyTorch, TensorFlow and JAX models to ONNX.
 
-    MODEL is a name from `irbench models`, a .keras file, a SavedModel folder, package.module:function
-    or path/to/file.py:function; the function takes nothing and returns a Keras model.
+    MODEL is a name from `irbench models`, a .keras or .pt2 file, a SavedModel or Hugging Face folder,
+    package.module:function or path/to/file.py:function. The function takes nothing and returns a Keras model, or
+    a PyTorch module or function of JAX with its inputs: (module, example_inputs).
 
     Each export is run once, and its outputs are compared with the original's on generated inputs and on the samples in
     --data. An export whose outputs differ is not kept.

@@ -95,11 +95,12 @@ class ExportedModel:
 
 @names_keywords(EXPORT)
 def export(model: Model, *, progress: ProgressOption = "auto", **options: Unpack[ExportKeywords]) -> ExportedModel:
-    """Export a model to a bundle: ONNX, a TensorFlow graph and the outputs that both must give.
+    """Export a model to a bundle: ONNX, a file for its framework, and the outputs that both must give.
 
     Args:
-        model: A name of :func:`irbench.models`, a .keras file, a SavedModel folder, ``package.module:function`` or
-            ``path/to/file.py:function``; the function takes nothing and returns a Keras model.
+        model: A name of :func:`irbench.models`, a .keras or .pt2 file, a SavedModel or Hugging Face folder,
+            ``package.module:function`` or ``path/to/file.py:function``; the function takes nothing and returns a Keras
+            model, or a PyTorch module or a function of JAX with its inputs. Or such a model itself.
         progress: ``"auto"`` or ``None``: whether a terminal or notebook shows progress.
         options: How it is exported, and what it is compared with the original on.
 

@@ -21,7 +21,7 @@ from irbench.worker.own_code.sessions import HOW_IT_IS_CALLED, CallableSession, 
 class CallableBackend:
     """Runs a function of the user's, or stages one after the other."""
 
-    consumes = ("onnx", "tf-graph")
+    consumes = ("onnx",)
 
     def __init__(self, name: str, program: Program) -> None:
         self.name = name

@@ -144,7 +144,7 @@ _VERSION = 1
 class CommandBackend:
     """Starts a command of the user's."""
 
-    consumes = ("onnx", "tf-graph")
+    consumes = ("onnx",)
 
     def __init__(self, name: str, program: Program, feed: Callable[[], Feed]) -> None:
         self.name = name

@@ -64,7 +64,7 @@ _CLOSED = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
 class ServerBackend:
     """Sends inferences to a model server that runs already."""
 
-    consumes = ("onnx", "tf-graph")
+    consumes = ("onnx",)
 
     def __init__(self, name: str, program: Program) -> None:
         self.name = name

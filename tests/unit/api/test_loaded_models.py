@@ -56,16 +56,6 @@ def test_weights_in_other_files_are_refused_with_the_way_to_load_them(proto: onn
     assert "onnx.load" in caught.value.hint
 
 
-def test_a_module_of_torch_is_refused_with_the_line_that_exports_it(monkeypatch: pytest.MonkeyPatch):
-    torch = ModuleType("torch")
-    torch.nn = ModuleType("torch.nn")  # type: ignore[attr-defined]
-    torch.nn.Module = type("Module", (), {})  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "torch", torch)
-    with pytest.raises(IrbenchError, match="cannot be given as Net") as caught:
-        model_name(type("Net", (torch.nn.Module,), {})())
-    assert 'torch.onnx.export(model, (example,), "model.onnx"' in caught.value.hint
-
-
 def test_functions_that_look_at_a_graph_take_it_from_memory(proto: onnx.ModelProto, tmp_path: Path):
     path = models.mlp(tmp_path).path
     assert irbench.cost(proto, batch=2).total == irbench.cost(path, batch=2).total

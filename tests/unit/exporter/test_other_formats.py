@@ -1,4 +1,4 @@
-"""A file of another framework is refused with what makes an ONNX file of it."""
+"""A file of another framework is refused with how its model is measured."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from irbench.options.export import ExportOptions
 @pytest.mark.parametrize(
     ("name", "way"),
     [
-        ("m.pt", "torch.onnx.export(module, example_inputs, 'm.onnx'"),
-        ("m.PTH", "torch.onnx.export"),
-        ("m.safetensors", "torch.onnx.export"),
+        ("m.pt", "returns (module, example_inputs)"),
+        ("m.PTH", "irbench run file.py:function"),
+        ("m.safetensors", "irbench run file.py:function"),
         ("m.h5", "keras.models.load_model('m.h5').save('m.keras')"),
         ("m.tflite", "m.tflite --output MODEL.onnx"),
     ],

@@ -23,6 +23,7 @@ SIZES = {"batch": 2, "past_len": 16, "h": 7, "sequence": 5}
         ("-(1 - h)", 6),
         ("h % 4", 3),
         ("(h - 1)/2", 3),
+        ("floordiv(h, 2) + mod(h, 4)", 6),
     ],
 )
 def test_arithmetic_of_known_names_has_a_size(dimension: int | str, size: int) -> None:
