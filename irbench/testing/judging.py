@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
@@ -16,6 +15,7 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.spi import Array
+from irbench.system.programs import python_process
 from irbench.worker import Worker
 
 Ask: TypeAlias = Callable[..., Any]
@@ -94,7 +94,8 @@ def imported_modules(code: str, besides: str) -> set[str]:
     """Return the top-level modules that a process of its own imports for ``code``, without those of ``besides``."""
     shown = "print(','.join({name.partition('.')[0] for name in sys.modules} - before))"
     script = f"import sys\n{besides}\nbefore = {{name.partition('.')[0] for name in sys.modules}}\n{code}\n{shown}"
-    done = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=False)
+    command, environment = python_process("-c", script)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         fail(f"This failed in a process of its own: {code}", done.stderr.strip())
     return {*done.stdout.strip().split(",")}

@@ -151,7 +151,7 @@ def test_the_program_of_the_fastest_row_is_copied_as_show_prints_it(browser: Any
         assert not page.locator("details.code pre").is_visible()
         page.locator("details.code summary").click()
         page.get_by_role("button", name="Copy").click()
-        assert page.get_by_text("Copied").is_visible()
+        page.get_by_text("Copied").wait_for()
         assert page.evaluate("navigator.clipboard.readText()") == program
 
 

@@ -136,7 +136,7 @@ def test_a_load_that_cannot_be_is_refused_with_what_helps(model: Path) -> None:
         (("--scenario", "offline", "--rate", "10"), "--rate"),
         (("--rate", "none"), "requests per second"),
         (("--slo", "p99<=50"), "unit"),
-        (("--slo", "fast"), "p99<=50ms"),
+        (("--slo", "fast"), "p99:50ms"),
         (("--rate", "10", "--batch", "1", "--batch-wait", "5ms"), "--batch 4,8"),
         (("--scenario", "single", "--instances", "1,2"), "--scenario server"),
     ):
