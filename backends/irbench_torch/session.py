@@ -8,6 +8,7 @@ from importlib import metadata
 from typing import Any
 
 import torch
+from torch.export.passes import move_to_device_pass
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from irbench.spec import Artifact, Io, Scalar
@@ -51,9 +52,9 @@ class TorchSession:
         self.asked = asked
         with phases("load"):
             self.program = read_program(artifact.path)
+            if asked.device != "cpu":  # also the tensors that the program makes
+                self.program = move_to_device_pass(self.program, asked.device)
             self.module: Any = flat_module(self.program)
-            if asked.device != "cpu":
-                self.module.to(asked.device)
             if asked.channels_last:
                 self.module.to(memory_format=torch.channels_last)
         self._tensors = tensor_outputs(self.program)
