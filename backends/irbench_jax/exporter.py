@@ -12,7 +12,7 @@ from irbench import __version__
 from irbench.errors import IrbenchError
 from irbench.spec import BATCH, Artifact, Bundle
 from irbench.spec.tensors import shape_text
-from irbench.spi import Acceptance, Array, Exporter, ExporterDescription, ExportRequest
+from irbench.spi import Acceptance, Array, Exporter, ExporterDescription, ExportRequest, Feed
 from irbench.spi.user_functions import is_function
 from irbench_jax import sources
 
@@ -116,25 +116,14 @@ def _sizes(traced: Traced, shapes: Mapping[str, tuple[int, ...]]) -> Mapping[str
     return sizes
 
 
-def _reference(loaded: Loaded, traced: Traced, sizes: Mapping[str, int], seed: int) -> list[Array]:
+def _reference(loaded: Loaded, traced: Traced, sizes: Mapping[str, int], seed: int) -> tuple[Array, ...]:
     """Return the function's own outputs for the first :data:`irbench.core.feeds.POOL` samples."""
     import jax
     import numpy as np
 
     from irbench.core import feeds
 
-    step = sizes.get(BATCH, feeds.POOL)
-    total = -(-feeds.POOL // step) * step
-    arrays = feeds.generate(traced.inputs, {**sizes, BATCH: total}, seed)
-    parts: list[list[Array]] = []
-    for start in range(0, total, step):
-        feed = [
-            array[start : start + step] if BATCH in spec.tensor.shape[:1] else array
-            for array, spec in zip(arrays, traced.inputs, strict=True)
-        ]
-        parts.append([np.asarray(leaf) for leaf in jax.tree.leaves(loaded.function(*feed))])
-    joined: list[Array] = []
-    for outputs, axis in zip(zip(*parts, strict=True), traced.batch_axes, strict=True):
-        rows = 0 if axis is None else outputs[0].shape[axis] // step * feeds.POOL
-        joined.append(outputs[0] if axis is None else np.concatenate(outputs, axis).take(np.arange(rows), axis))
-    return joined
+    def answer(feed: Feed) -> list[Array]:
+        return [np.asarray(leaf) for leaf in jax.tree.leaves(loaded.function(*feed))]
+
+    return feeds.joined_pool(feeds.answers_of_pool(answer, traced.inputs, sizes, seed), traced.batch_axes, sizes)

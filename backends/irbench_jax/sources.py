@@ -9,7 +9,7 @@ from typing import Any
 
 from irbench.errors import IrbenchError, first_line
 from irbench.spi import ExportRequest
-from irbench.spi.user_functions import FIX_FUNCTION, call_user_function, import_first
+from irbench.spi.user_functions import blaming_function, call_user_function, import_first
 
 _HOW_INPUTS_ARE_GIVEN = (
     "Return (function, example_inputs), with a tuple of arrays of JAX or NumPy; a third element names dynamic"
@@ -56,12 +56,8 @@ def load(request: ExportRequest) -> Loaded:
             f"{request.source} takes no weights from a file.", hint="Load them in the function that it names."
         )
     import_first(request.imports)
-    try:
+    with blaming_function(request.source):
         made = call_user_function(request.source)
-    except IrbenchError:
-        raise
-    except Exception as error:
-        raise IrbenchError(f"{request.source}() failed: {first_line(error)}", hint=FIX_FUNCTION) from error
     function, *given = made if isinstance(made, tuple) and made else (made,)
     if not owns(made) and not (callable(function) and given):
         raise _refused(request, f"returned {type(function).__name__}, which is no function of JAX")

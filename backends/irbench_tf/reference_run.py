@@ -14,7 +14,7 @@ from irbench.core import feeds
 from irbench.errors import IrbenchError
 from irbench.spec import BATCH, Bundle, Shape, TensorSpec
 from irbench.spec.requested_sizes import refuse_unknown_names, requested_sizes
-from irbench.spi import Array, ExportRequest
+from irbench.spi import Array, ExportRequest, Feed
 from irbench_tf.loading.sources import Loaded
 from irbench_tf.model_errors import blaming_model
 from irbench_tf.output_axes import OutputAxes, axes_of_fixed_batch, follow, is_batch_first
@@ -70,8 +70,8 @@ def run_reference(traced: TracedFunction, loaded: Loaded, seed: int) -> Referenc
             for name, tensor, axes in zip(traced.output_names, tensors, output_axes, strict=True)
         ),
         axes=tuple(axes.batch for axes in output_axes),
-        outputs=_first_samples(pool, output_axes, traced.batch or feeds.POOL),
-        draws=draws if draws and not _are_equal(pool, _run_pool(traced, loaded, seed)) else (),
+        outputs=feeds.joined_pool(pool, [own.batch for own in output_axes], {BATCH: traced.batch or feeds.POOL}),
+        draws=draws if draws and not feeds.same_answers(pool, _run_pool(traced, loaded, seed)) else (),
     )
     if traced.batch is None and not run.draws:
         with blaming_model(loaded, {BATCH: 1, **loaded.defaults}):
@@ -118,40 +118,12 @@ def _run_pool(traced: TracedFunction, loaded: Loaded, seed: int) -> _Pool:
     """
     import tensorflow as tf
 
-    step = traced.batch or feeds.POOL
-    total = -(-feeds.POOL // step) * step
-    samples = feeds.generate(loaded.inputs, {**loaded.defaults, BATCH: total}, seed)
-    with blaming_model(loaded, {BATCH: step, **loaded.defaults}):
-        return [
-            tuple(
-                output.numpy()
-                for output in traced.function(*(tf.constant(array[start : start + step]) for array in samples))
-            )
-            for start in range(0, total, step)
-        ]
+    def answer(feed: Feed) -> tuple[Array, ...]:
+        return tuple(output.numpy() for output in traced.function(*map(tf.constant, feed)))
 
-
-def _are_equal(pool: _Pool, again: _Pool) -> bool:
-    pairs = (
-        (left, right)
-        for parts, others in zip(pool, again, strict=True)
-        for left, right in zip(parts, others, strict=True)
-    )
-    return all(np.array_equal(left, right, equal_nan=left.dtype.kind == "f") for left, right in pairs)
-
-
-def _first_samples(pool: _Pool, axes: Sequence[OutputAxes], samples: int) -> tuple[Array, ...]:
-    """Return outputs of the first :data:`irbench.core.feeds.POOL` samples, given those of batches of ``samples``."""
-    return tuple(_joined(parts, own.batch, samples) for parts, own in zip(zip(*pool, strict=True), axes, strict=True))
-
-
-def _joined(parts: Sequence[Array], axis: int | None, samples: int) -> Array:
-    """Return the first rows of parts that hold ``samples`` samples each; the first part where no axis counts them."""
-    if axis is None:
-        return parts[0]
-    rows = parts[0].shape[axis] // samples * feeds.POOL
-    joined: Array = np.take(np.concatenate(parts, axis), np.arange(rows), axis)
-    return joined
+    fixed = {} if traced.batch is None else {BATCH: traced.batch}
+    with blaming_model(loaded, {BATCH: traced.batch or feeds.POOL, **loaded.defaults}):
+        return feeds.answers_of_pool(answer, loaded.inputs, {**loaded.defaults, **fixed}, seed)
 
 
 def _output_axes(traced: TracedFunction, loaded: Loaded, pool: _Pool) -> tuple[OutputAxes, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from irbench import __version__
 from irbench.errors import IrbenchError
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle
-from irbench.spi import Acceptance, Array, Exporter, ExporterDescription, ExportRequest, ModelInMemory
+from irbench.spi import Acceptance, Array, Exporter, ExporterDescription, ExportRequest, Feed, ModelInMemory
 from irbench_torch import sources
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class TorchExporter:
     def export(self, request: ExportRequest, say: Say, /) -> Bundle:
         """Write ``model.pt2``, ``model.onnx`` and ``reference.npz``; see :class:`irbench.spi.Exporter`."""
         say(f"building {request.source}")
+        from irbench.core import feeds
         from irbench.onnx.reading.class_scores import class_scores, known_class_axes
         from irbench_torch.conversion import write_onnx
         from irbench_torch.tracing import trace
@@ -87,8 +89,9 @@ class TorchExporter:
         if traced.why_fixed:
             say(f"{loaded.name} takes batches of {traced.batch} alone: {traced.why_fixed}")
         say(f"running {loaded.name} in PyTorch for its reference outputs")
-        outputs = _reference(loaded, traced, request.seed)
-        draws = not _equal(outputs, _reference(loaded, traced, request.seed))
+        answers = _answers(loaded, traced, request.seed)
+        draws = not feeds.same_answers(answers, _answers(loaded, traced, request.seed))
+        outputs = feeds.joined_pool(answers, traced.batch_axes, traced.defaults)
         sources.save(traced.program, {}, request.directory / _PROGRAM_FILE)
         say("converting to ONNX")
         model, facts = write_onnx(traced, loaded, request.directory / _ONNX_FILE, request.opset)
@@ -128,8 +131,6 @@ def _artifact(kind: str, path: Path, traced: Traced, opset: int | None = None) -
 
 def _with_sizes(traced: Traced, request: ExportRequest) -> Traced:
     """Return what was traced with the default sizes that a request asks for."""
-    from dataclasses import replace
-
     sizes: dict[str, int] = {}
     by_name = {spec.tensor.name: spec.tensor.shape for spec in traced.inputs}
     for name, given in request.shapes.items():
@@ -149,38 +150,17 @@ def _with_sizes(traced: Traced, request: ExportRequest) -> Traced:
     return replace(traced, defaults={**traced.defaults, **sizes})
 
 
-def _reference(loaded: Loaded, traced: Traced, seed: int) -> tuple[Array, ...]:
-    """Return the module's own outputs for the first :data:`irbench.core.feeds.POOL` samples."""
+def _answers(loaded: Loaded, traced: Traced, seed: int) -> list[tuple[Array, ...]]:
+    """Return what the module itself answers to each batch of the first :data:`irbench.core.feeds.POOL` samples."""
     import numpy as np
 
     from irbench.core import feeds
     from irbench_torch.running import as_array, as_tensor, call
 
-    step = traced.batch or feeds.POOL
-    total = -(-feeds.POOL // step) * step
-    arrays = feeds.generate(traced.inputs, {**traced.defaults, BATCH: total}, seed)
-    parts: list[tuple[Array, ...]] = []
-    for start in range(0, total, step):
-        feed = [
-            array[start : start + step] if BATCH in spec.tensor.shape[:1] else array
-            for array, spec in zip(arrays, traced.inputs, strict=True)
-        ]
-        answered = call(loaded.module, traced.program, list(map(as_tensor, feed)))
-        parts.append(tuple(np.array(as_array(tensor)) for tensor in answered))
-    joined: list[Array] = []
-    for outputs, axis in zip(zip(*parts, strict=True), traced.batch_axes, strict=True):
-        rows = 0 if axis is None else outputs[0].shape[axis] // step * feeds.POOL
-        joined.append(outputs[0] if axis is None else np.concatenate(outputs, axis).take(np.arange(rows), axis))
-    return tuple(joined)
+    def answer(feed: Feed) -> list[Array]:
+        return [np.array(as_array(tensor)) for tensor in call(loaded.module, traced.program, [*map(as_tensor, feed)])]
 
-
-def _equal(outputs: tuple[Array, ...], again: tuple[Array, ...]) -> bool:
-    import numpy as np
-
-    return all(
-        np.array_equal(left, right, equal_nan=left.dtype.kind == "f")
-        for left, right in zip(outputs, again, strict=True)
-    )
+    return feeds.answers_of_pool(answer, traced.inputs, traced.defaults, seed)
 
 
 def _write_reference(outputs: tuple[Array, ...], directory: Path) -> Path:

@@ -13,7 +13,7 @@ from typing import Any
 
 from irbench.errors import IrbenchError, first_line
 from irbench.spi import Acceptance, ExportRequest
-from irbench.spi.user_functions import FIX_FUNCTION, call_user_function, import_first, is_function
+from irbench.spi.user_functions import blaming_function, call_user_function, import_first, is_function
 from irbench_torch import hugging_face
 
 PROGRAM_SUFFIX = ".pt2"
@@ -84,12 +84,8 @@ def load(request: ExportRequest) -> Loaded:
         return loaded_of(hugging_face.load(path, request.weights), path.absolute().name, request.source)
     if path.suffix == PROGRAM_SUFFIX:
         return _read(path)
-    try:
+    with blaming_function(request.source):
         made = call_user_function(request.source)
-    except IrbenchError:
-        raise
-    except Exception as error:
-        raise IrbenchError(f"{request.source}() failed: {first_line(error)}", hint=FIX_FUNCTION) from error
     return loaded_of(made, request.source.rpartition(":")[2], request.source)
 
 

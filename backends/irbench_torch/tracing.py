@@ -37,7 +37,6 @@ class Traced:
         inputs: Logical inputs; the first axis of those that count samples is the batch.
         outputs: With the names of dynamic dimensions.
         defaults: Sizes of dynamic dimensions, and of a fixed batch.
-        batch: The batch, where it is fixed.
         why_fixed: Why the module takes no other batch, where that was tried; otherwise empty.
     """
 
@@ -45,8 +44,12 @@ class Traced:
     inputs: tuple[InputSpec, ...]
     outputs: tuple[TensorSpec, ...]
     defaults: Mapping[str, int]
-    batch: int | None
     why_fixed: str = ""
+
+    @property
+    def batch(self) -> int | None:
+        """The batch, where it is fixed."""
+        return self.defaults.get(BATCH)
 
     @property
     def input_tensors(self) -> tuple[TensorSpec, ...]:
@@ -168,7 +171,7 @@ def _with_batch(traced: Traced, name: str, batch: int | None) -> Traced:
             f"{name} was exported with a batch of {traced.batch}, and takes no other.", hint="Leave --batch out."
         )
     outputs = tuple(spec.bind({BATCH: batch}) for spec in traced.outputs)
-    return replace(traced, outputs=outputs, batch=batch, defaults={**traced.defaults, BATCH: batch})
+    return replace(traced, outputs=outputs, defaults={**traced.defaults, BATCH: batch})
 
 
 def _has_axes(leaf: object) -> bool:
@@ -256,7 +259,7 @@ def described(program: ExportedProgram, declared: Mapping[str, Mapping[int, str]
         defaults[BATCH] = batch
     outputs = tuple(_outputs(program, values, names))
     _require_batches(program, names)
-    return Traced(program, tuple(inputs), outputs, defaults, batch)
+    return Traced(program, tuple(inputs), outputs, defaults)
 
 
 def _refuse_effects(program: ExportedProgram) -> None:

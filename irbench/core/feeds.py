@@ -8,7 +8,7 @@ drawn from a generator of its own, and samples repeat after :data:`POOL`, so tha
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +150,59 @@ def lay_out(logical: Sequence[Array], artifact: Artifact) -> Feed:
         _aligned_copy(array if spec.permutation is None else array.transpose(spec.permutation), numpy_dtype(spec.dtype))
         for array, spec in zip(logical, artifact.inputs, strict=True)
     )
+
+
+def answers_of_pool(
+    answer: Callable[[Feed], Sequence[Array]], inputs: Sequence[InputSpec], sizes: Mapping[str, int], seed: int
+) -> list[tuple[Array, ...]]:
+    """Return what a model answers to the first :data:`POOL` samples, one set of outputs for each batch.
+
+    Args:
+        answer: Calls the model with one batch.
+        inputs: Logical inputs.
+        sizes: Of dynamic dimensions, and of the batch where it is fixed: it is filled with repeats of the pool.
+        seed: Of the samples.
+    """
+    step = sizes.get(BATCH, POOL)
+    total = -(-POOL // step) * step
+    arrays = generate(inputs, {**sizes, BATCH: total}, seed)
+    counting = [BATCH in spec.tensor.shape[:1] for spec in inputs]
+    return [
+        tuple(
+            answer(
+                tuple(
+                    array[start : start + step] if counts else array
+                    for array, counts in zip(arrays, counting, strict=True)
+                )
+            )
+        )
+        for start in range(0, total, step)
+    ]
+
+
+def joined_pool(
+    parts: Sequence[Sequence[Array]], axes: Sequence[int | None], sizes: Mapping[str, int]
+) -> tuple[Array, ...]:
+    """Return the outputs of the first :data:`POOL` samples, given those of each batch.
+
+    Args:
+        parts: As :func:`answers_of_pool` returns them.
+        axes: For each output the axis that counts samples; ``None`` where none does, and the first batch answers.
+        sizes: With that of the batch where it is fixed.
+    """
+    samples = sizes.get(BATCH, POOL)
+    return tuple(
+        outputs[0]
+        if axis is None
+        else np.take(np.concatenate(outputs, axis), np.arange(outputs[0].shape[axis] // samples * POOL), axis)
+        for outputs, axis in zip(zip(*parts, strict=True), axes, strict=True)
+    )
+
+
+def same_answers(parts: Sequence[Sequence[Array]], others: Sequence[Sequence[Array]]) -> bool:
+    """Whether a model answered the same twice; NaN is equal to itself."""
+    pairs = (pair for own, other in zip(parts, others, strict=True) for pair in zip(own, other, strict=True))
+    return all(np.array_equal(left, right, equal_nan=left.dtype.kind == "f") for left, right in pairs)
 
 
 def repeat_pool(outputs: Sequence[Array], batch: int, axes: Sequence[int | None] = ()) -> tuple[Array, ...]:

@@ -18,7 +18,7 @@ from irbench.onnx.reading.check import check_file
 from irbench.onnx.rewriting.bind import bind
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle, Feeding, shape_text
 from irbench.spi import Array, ExportRequest
-from irbench.spi.user_functions import FIX_FUNCTION, call_user_function, import_first
+from irbench.spi.user_functions import blaming_function, call_user_function, import_first
 from irbench.store import bundles
 from irbench.worker.reference_answers import answers
 from irbench.worker.scratch import scratch_folder
@@ -59,13 +59,9 @@ def owner(
     own_temporary_files()
     say(f"calling {source} to see whose model it makes")
     import_first(imports)
-    try:
+    with blaming_function(source):
         is_zoo = source in registry.names(registry.MODELS)
         model: Any = registry.model(source).build() if is_zoo else call_user_function(source)
-    except IrbenchError:
-        raise
-    except Exception as error:
-        raise IrbenchError(f"{source}() failed: {first_line(error)}", hint=FIX_FUNCTION) from error
     owners = [name for name in exporters if registry.exporter(name).owns(model)]
     if len(owners) != 1:
         frameworks = " or ".join(registry.describe_exporter(name).framework for name in exporters)

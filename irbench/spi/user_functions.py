@@ -50,6 +50,17 @@ def call_user_function(source: str) -> Any:
         return function()
 
 
+@contextmanager
+def blaming_function(source: str) -> Iterator[None]:
+    """Say of what a function raises that the function failed; errors of irbench say enough."""
+    try:
+        yield
+    except IrbenchError:
+        raise
+    except Exception as error:
+        raise IrbenchError(f"{source}() failed: {first_line(error)}", hint=FIX_FUNCTION) from error
+
+
 def _folder_of(module: str) -> Path:
     return Path(module).resolve().parent if module.endswith(".py") else Path.cwd()
 
