@@ -17,7 +17,7 @@ _PLUMBING = (
     "irbench/features/plan/document.py",
     "irbench/features/plan/writing.py",
     "irbench/requests/run_requests.py",
-    "irbench/runs/stored_plan.py",
+    "irbench/runs/repetition.py",
     "irbench/runner/request.py",
 )
 """Where options are declared, read, written, stored and turned into a request."""

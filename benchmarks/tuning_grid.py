@@ -12,7 +12,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -20,6 +19,7 @@ import numpy as np
 from irbench.core.record import CellLaunch, LaunchRecord
 from irbench.core.result import GroupResult
 from irbench.core.row import CellResult
+from irbench.core.stored_plan import StoredPlan
 from irbench.spec import Goal, Objective
 from irbench.stats.observed import observe
 from irbench.stats.rederive import planned_timing, stored_group
@@ -70,7 +70,7 @@ def load_grid(path: Path) -> Grid:
     return Grid(stored["model"], stored["processor"], tuple(GridRow(**row) for row in stored["rows"]))
 
 
-def grid_of(table: GroupResult, plan: Mapping[str, Any], records: Sequence[LaunchRecord], processor: str) -> Grid:
+def grid_of(table: GroupResult, plan: StoredPlan, records: Sequence[LaunchRecord], processor: str) -> Grid:
     """Return what is kept of a table."""
     costs = {objective: _costs(table, plan, records, objective) for objective in OBJECTIVES}
     rows = (
@@ -88,7 +88,7 @@ def grid_of(table: GroupResult, plan: Mapping[str, Any], records: Sequence[Launc
 
 
 def _costs(
-    table: GroupResult, plan: Mapping[str, Any], records: Sequence[LaunchRecord], objective: Objective
+    table: GroupResult, plan: StoredPlan, records: Sequence[LaunchRecord], objective: Objective
 ) -> dict[str, tuple[float, ...]]:
     asked = stored_group(table)
     group = type(asked)(asked.workloads, asked.cells, asked.baseline, Goal(objective))

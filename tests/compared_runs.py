@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import launches as made
+from stored_plans import stored_plan
 
 from irbench.core.record import LaunchRecord
 from irbench.core.result import GroupResult
@@ -72,7 +73,7 @@ def store(
     ]
     found = summarise(group, records, Timing(burn_in_blocks=0), Admission(), stopped_by="launches", seconds=1.0)
     writer = Store(root).begin(
-        environment, {"models": ["tiny"], "timing": {"burn_in_blocks": 0}, "asked": {}, **(plan or {})}
+        environment, stored_plan(**{"models": ["tiny"], "timing": {"burn_in_blocks": 0}, "asked": {}, **(plan or {})})
     )
     for record in records:
         writer.add_launch(record)

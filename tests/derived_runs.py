@@ -8,6 +8,7 @@ from pathlib import Path
 
 from documents import ENVIRONMENT
 from launches import even, group
+from stored_plans import stored_plan
 from summaries import TIMING, table
 
 from irbench.core.record import LaunchRecord
@@ -16,7 +17,7 @@ from irbench.store.runs import RunWriter, Store
 
 def stored(root: Path, records: Sequence[LaunchRecord], *names: str) -> RunWriter:
     """Store launches with the table that follows from them; the first row is the baseline."""
-    writer = Store(root).begin(ENVIRONMENT, {"models": ["tiny"], "timing": asdict(TIMING)})
+    writer = Store(root).begin(ENVIRONMENT, stored_plan(models=["tiny"], timing=asdict(TIMING)))
     for record in records:
         writer.add_launch(record)
     found = table(group(*names), records, stopped_by="budget", seconds=9.0)

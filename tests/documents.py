@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from stored_plans import stored_plan
 
 from irbench.core.record import (
     BlockEvidence,
@@ -152,19 +153,18 @@ def _example_cell(
 
 
 def document(*groups: GroupResult, **changes: Any) -> RunDocument:
-    """Return a finished run of these tables, or of the example."""
+    """Return a finished run of these tables, or of the example; ``plan`` may be facts of one."""
+    if isinstance(changes.get("plan"), dict):
+        changes["plan"] = stored_plan(**changes["plan"])
     whole = RunDocument(
         schema_version=SCHEMA_VERSION,
         run_id=RUN_ID,
         created="2025-11-21T02:29:01+00:00",
         irbench_version="0.1.0",
         environment=ENVIRONMENT,
-        plan={
-            "models": ["resnet50"],
-            "cpus": None,
-            "timing": {"confidence": 0.95},
-            "command": ["irbench", "run", "resnet50"],
-        },
+        plan=stored_plan(
+            models=["resnet50"], timing={"confidence": 0.95}, command=["irbench", "run", "resnet50"], asked={}
+        ),
         groups=groups or (example(),),
         complete=True,
     )

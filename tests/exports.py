@@ -7,6 +7,7 @@ from pathlib import Path
 
 from documents import ENVIRONMENT, RUN_ID, cell, document, example, failed, group
 from launches import MS, block, launch, measured, streamed, synchronous
+from stored_plans import stored_plan
 
 from irbench.core.record import LaunchRecord
 from irbench.core.result import Lead, RunDocument, Winner
@@ -49,7 +50,7 @@ def speed_launch(number: int) -> LaunchRecord:
 
 def stored_run(root: Path, *, name: str = "", launches: int = 2) -> ExportedRun:
     """Store a run of :func:`speed_rows` with its raw samples."""
-    writer = Store(root).begin(ENVIRONMENT, {"timing": TIMING, "name": name})
+    writer = Store(root).begin(ENVIRONMENT, stored_plan(timing=TIMING, name=name))
     for number in range(launches):
         writer.add_launch(speed_launch(number))
     table = group(*speed_rows(), baseline=ORT)

@@ -14,6 +14,7 @@ from unittest.mock import patch
 from irbench.core.output_check import compare, judge
 from irbench.errors import IrbenchError
 from irbench.exporter.foreign import from_onnx_file
+from irbench.options.run import RunOptions
 from irbench.runner import reference
 from irbench.runner.plan import plan
 from irbench.runner.prepare import prepare
@@ -146,7 +147,7 @@ def _request(bundle: Bundle) -> RunRequest:
         if spec.tensor.dynamic_dimensions
     }
     backends = tuple((name, "cpu") for name in BACKENDS)
-    return RunRequest((bundle,), backends, precisions=("native",), shapes=shapes)
+    return RunRequest((bundle,), backends, RunOptions(shape=shapes), precisions=("native",))
 
 
 def _judged(prepared: PreparedSession, expected: Outputs | None) -> str:

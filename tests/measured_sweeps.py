@@ -9,6 +9,7 @@ from typing import Any
 
 import documents
 import pytest
+from stored_plans import stored_plan
 
 import irbench
 from irbench.core.record import LaunchRecord
@@ -42,7 +43,7 @@ class Measured:
     def __call__(self, table: SweepTable, setup: SweepSetup, destination: Any, *_: Any) -> StoredRun:
         self.batches.append(table.batch)
         self.unfinished.append(destination.unfinished)
-        writer = Store(self.results).begin({}, {"models": ["net"], "name": f"{setup.name} {table.label}"})
+        writer = Store(self.results).begin({}, stored_plan(models=["net"], name=f"{setup.name} {table.label}"))
         destination.begun(writer.document.run_id)
         answer = self.answer(table)
         found, records = answer if isinstance(answer, tuple) else (answer, ())

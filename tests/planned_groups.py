@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from run_requests import run_request
+
 from irbench.core.record import Failure
 from irbench.runner.plan import PlannedGroup, PreparedModel, PreparedRun, plan
 from irbench.runner.prepare import compared_together
@@ -36,12 +38,13 @@ def prepared(request: RunRequest, made: Mapping[str, Artifact | Failure], precis
     models = [
         SizedModel(Workload(bundle, {"batch": batch}), precision)
         for bundle in request.bundles
-        for batch in request.batches or (1,)
+        for batch in request.asked.batch or (1,)
     ]
     together = compared_together(request, models)
     tables = (tuple(with_artifacts(model, request, made) for model in table) for table in together)
     own = {
-        name: BackendInfo(("onnx",), Description(name, "", None), program) for name, program in request.programs.items()
+        name: BackendInfo(("onnx",), Description(name, "", None), program)
+        for name, program in request.asked.cells.items()
     }
     return PreparedRun({**{name: backend_info(name) for name, _ in request.backends}, **own}, tuple(tables))
 
@@ -61,7 +64,7 @@ def planned(
     precision: str = "fp32",
     **changes: Any,
 ) -> tuple[PlannedGroup, ...]:
-    request = replace(RunRequest((bundle,), FAKES), **changes)
+    request = run_request(**{"bundles": (bundle,), "backends": FAKES, **changes})
     return plan(request, prepared(request, made or {}, precision))
 
 

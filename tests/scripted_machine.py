@@ -11,6 +11,7 @@ from typing import Any
 import launches
 import numpy as np
 import pytest
+from stored_plans import stored_plan
 
 from irbench.core.record import Failure, LaunchRecord
 from irbench.core.result import GroupResult
@@ -148,7 +149,7 @@ def result_of(
     monkeypatch.setattr(comparison, "expected_outputs", expect)
     monkeypatch.setattr(RunWriter, "add_launch", add_launch)
     request = RunRequest((), (), timing=timing, budget_s=None if prepared_s is None else timing.budget)
-    writer = Store(tmp_path / "results").begin({}, {})
+    writer = Store(tmp_path / "results").begin({}, stored_plan())
     planned = PlannedGroup(launches.group(*machine.call_s))
     if prepared_s is not None:
         machine.now_s += prepared_s

@@ -9,6 +9,7 @@ from typing import Any
 
 from documents import ENVIRONMENT, cell, example, failed, group, launch, speedup
 from front_door import Called, irbench
+from stored_plans import stored_plan
 
 from irbench.core.result import GroupResult, Lead
 from irbench.store.runs import RunWriter, Store
@@ -33,7 +34,7 @@ FAILED = group(failed("ort"), failed("openvino"), baseline=None, stopped_by="fai
 
 
 def measured(root: Path, *tables: GroupResult, launches: int = 1) -> RunWriter:
-    writer = Store(root).begin(ENVIRONMENT, {})
+    writer = Store(root).begin(ENVIRONMENT, stored_plan())
     groups = tables or (example(),)
     for number in range(launches):
         writer.add_launch(launch(number, cells=tuple(row.id for row in groups[0].cells[:2])))
@@ -43,7 +44,7 @@ def measured(root: Path, *tables: GroupResult, launches: int = 1) -> RunWriter:
 
 def measured_model(store: Store, model: str = "resnet50", launches: int = 1) -> RunWriter:
     """Store a finished run of a model."""
-    writer = store.begin(ENVIRONMENT, {"models": [model]})
+    writer = store.begin(ENVIRONMENT, stored_plan(models=[model]))
     for number in range(launches):
         writer.add_launch(launch(number))
     writer.commit(replace(writer.document, groups=(replace(example(), model=model),), complete=True))

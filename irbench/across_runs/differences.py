@@ -121,11 +121,10 @@ def setup_of(document: RunDocument, row: CellResult, inputs: str) -> tuple[objec
     These are the machine, the versions, the inputs (a digest), and how the cell was set up.
     """
     plan = document.plan
-    options = plan.get("options")
-    properties = (options.get(row.backend) or {}) if isinstance(options, Mapping) else {}
+    properties = plan.options.get(row.backend) or {}
     python = row.environment and (row.environment.python_version, dict(row.environment.distributions))
     machine, software = fingerprint(document.environment), software_facts(document)
-    return machine, software, inputs, properties, plan.get("cpus"), row.program, python
+    return machine, software, inputs, properties, plan.cpus, row.program, python
 
 
 def _different(kind: DifferenceKind, base: list[dict[str, str]], new: list[dict[str, str]]) -> Iterator[RunDifference]:
@@ -137,17 +136,16 @@ def _different(kind: DifferenceKind, base: list[dict[str, str]], new: list[dict[
 
 
 def _settings(document: RunDocument) -> dict[str, str]:
-    timing = document.plan.get("timing")
-    of_protocol = _texts(timing if isinstance(timing, Mapping) else {}, _PROTOCOL)
-    return {**_texts(document.plan, _SETTINGS), **_texts(document.environment, _OF_ENVIRONMENT), **of_protocol}
+    plan, of_protocol = document.plan, _texts(document.plan.timing, _PROTOCOL)
+    return {**_texts(vars(plan), _SETTINGS), **_texts(document.environment, _OF_ENVIRONMENT), **of_protocol}
 
 
 def _inputs(document: RunDocument) -> dict[str, str]:
-    return _texts(document.plan, _INPUTS)
+    return _texts(vars(document.plan), _INPUTS)
 
 
 def _texts(facts: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
-    """Return the named facts as texts that can be compared; what a document does not have is left out."""
+    """Return the named facts as texts that can be compared; one that is not there is left out."""
     return {name: msgspec.json.encode(facts[name], order="sorted").decode() for name in names if name in facts}
 
 

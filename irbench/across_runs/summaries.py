@@ -88,14 +88,14 @@ class SummarisedRun:
 def summary_of(document: RunDocument) -> RunSummary:
     """Return what a history needs of a run."""
     ambiguous = frozenset(ambiguous_cells(document))
-    models, sources = document.plan.get("models") or (), document.plan.get("sources") or ()
+    named = reversed(list(zip(document.plan.models, document.plan.sources, strict=False)))
     return RunSummary(
         run_id=document.run_id,
         created=document.created,
         machine=fingerprint(document.environment),
         facts=facts_digest(document),
-        is_of_search=document.plan.get("is_part_of") == SEARCH_RUN,
-        sources={str(name): str(source) for name, source in reversed(list(zip(models, sources, strict=False)))},
+        is_of_search=document.plan.is_part_of == SEARCH_RUN,
+        sources=dict(named),
         rows=tuple(_row(table, row, ambiguous) for table in document.groups for row in table.cells),
     )
 

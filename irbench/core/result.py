@@ -19,6 +19,7 @@ from irbench.core.row import UNFINISHED_TEXT, CellResult, MeasuredTable, WithEnd
 from irbench.core.run_kinds import run_kind
 from irbench.core.serving_row import ServingTable
 from irbench.core.soak_row import SoakTable
+from irbench.core.stored_plan import StoredPlan
 from irbench.core.training_row import Effect, StepTraceTable
 from irbench.spec import Goal, Objective, objective_of
 
@@ -249,7 +250,7 @@ class RunDocument:
         created: ISO 8601, UTC.
         irbench_version: Of the program that measured.
         environment: The machine and its software.
-        plan: What was asked for, as the command line resolved it.
+        plan: What was asked for, and what its names were resolved to.
         groups: One per table.
         launches: Digest (SHA-256) of each committed launch file, by file name.
         complete: False until the run has ended by itself.
@@ -268,7 +269,7 @@ class RunDocument:
     created: str
     irbench_version: str
     environment: Mapping[str, Any]
-    plan: Mapping[str, Any]
+    plan: StoredPlan
     groups: tuple[GroupResult, ...] = ()
     launches: Mapping[str, str] = field(default_factory=dict[str, str])
     complete: bool = False
@@ -288,12 +289,11 @@ class RunDocument:
         the tables of a sweep and the parts of a search are their own, and a backend is compared with itself by
         ``irbench doctor``.
         """
-        plan, backends = self.plan, _words(self.plan.get("backends"))
-        is_of_other_command = _words(plan.get("command"))[1:2] == ["sweep"] or len({*backends}) < len(backends)
-        is_of_other_command = is_of_other_command or bool(plan.get("is_part_of"))
-        kind = run_kind(plan)
-        has_no_launches = (kind is not None and not kind.is_continued) or plan.get("data_in_memory") is not None
-        return bool(plan.get("models")) and not (self.complete or has_no_launches or is_of_other_command)
+        plan, kind = self.plan, run_kind(self.plan)
+        names_one_twice = len({*plan.backends}) < len(plan.backends)
+        is_of_other_command = plan.command[1:2] == ("sweep",) or names_one_twice or bool(plan.is_part_of)
+        has_no_launches = (kind is not None and not kind.is_continued) or plan.data_in_memory is not None
+        return bool(plan.models) and not (self.complete or has_no_launches or is_of_other_command)
 
     @property
     def tables(self) -> tuple[GroupResult | ColdTable | SoakTable | ServingTable, ...]:
@@ -312,8 +312,3 @@ class RunDocument:
         return is_cut or (
             not self.complete and any(table.timelines_stopped_by == "interrupt" for table in self.counters)
         )
-
-
-def _words(value: object) -> list[str]:
-    """Return a list of a plan, which whoever stored the document may have written, as words."""
-    return list(map(str, value)) if isinstance(value, list | tuple) else []

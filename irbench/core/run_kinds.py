@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from irbench.core.stored_plan import StoredPlan
 
 
 class RunKind(NamedTuple):
     """What a run measures besides speeds of inferences, or in their place.
 
     Attributes:
-        asked_by: The key of a run's plan that is there where it was asked for.
+        asked_by: The field of a stored plan that is there where it was asked for.
         measures: What it measures, as the object of a sentence.
         command: The command that measures it.
         is_in_plans: Whether a plan for sweeps can ask for it.
@@ -33,15 +34,15 @@ RUN_KINDS = (
 )
 
 
-def run_kind(plan: Mapping[str, Any]) -> RunKind | None:
+def run_kind(plan: StoredPlan) -> RunKind | None:
     """Return what a run of this plan measures; ``None`` for speeds of inferences alone."""
-    return next((kind for kind in RUN_KINDS if plan.get(kind.asked_by)), None)
+    return next((kind for kind in RUN_KINDS if getattr(plan, kind.asked_by)), None)
 
 
 _COMMANDS_OF_PARTS = {"reduce": "irbench reduce", "gate": "irbench gate", "peak": "irbench doctor --peak"}
 
 
-def command_of_part(plan: Mapping[str, Any]) -> str:
+def command_of_part(plan: StoredPlan) -> str:
     """Return the command that made a run as a part of something larger."""
-    tuning = "irbench tune-training" if plan.get("training") else "irbench tune"
-    return _COMMANDS_OF_PARTS.get(str(plan.get("is_part_of")), tuning)
+    tuning = "irbench tune-training" if plan.training else "irbench tune"
+    return _COMMANDS_OF_PARTS.get(plan.is_part_of, tuning)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, get_type_hints
 import msgspec
 
 from irbench.core.address import BackendAddress
+from irbench.core.stored_plan import StoredPlan
 from irbench.options import kinds
 from irbench.options.kinds import Kind
 from irbench.options.option import CommandOptions
@@ -53,13 +54,13 @@ def stored_form(options: RunOptions) -> dict[str, Any]:
     return plain
 
 
-def options_of(plan: Mapping[str, Any]) -> RunOptions:
+def options_of(plan: StoredPlan) -> RunOptions:
     """Return the options that a plan shows, and those that :func:`stored_form` made its ``asked`` of; without models.
 
     Raises:
         ValueError: A name or a value is none that irbench writes.
     """
-    types, beside = _stored_types(), plan["asked"]
+    types, beside = _stored_types(), plan.asked or {}
     wrong = next((name for name in beside if name not in types or name in SHOWN.values()), None)
     if wrong is not None:
         raise ValueError(f"it has no option {wrong!r}")
@@ -87,12 +88,14 @@ def own_options_of(command: CommandOptions[C], stored: Mapping[str, Any]) -> C:
     return own
 
 
-def _shown(plan: Mapping[str, Any]) -> dict[str, Any]:
-    options = {name: plan[key] for key, name in SHOWN.items() if plan.get(key) is not None}
-    if "backends" in options:
-        named = [str(BackendAddress.parse(each)) for each in options["backends"]]
-        options["backends"] = named or (["none"] if plan.get("cells") else None)
-    if plan.get("divides_threads"):
+_USUAL = StoredPlan()
+
+
+def _shown(plan: StoredPlan) -> dict[str, Any]:
+    options = {name: value for key, name in SHOWN.items() if (value := getattr(plan, key)) != getattr(_USUAL, key)}
+    if plan.backends or plan.cells:
+        options["backends"] = [str(BackendAddress.parse(each)) for each in plan.backends] or ["none"]
+    if plan.divides_threads:
         options.pop("threads", None)  # instances share the default
     elif "threads" in options:
         options["threads"] = ["native" if count is None else count for count in options["threads"]]

@@ -15,6 +15,7 @@ from rich.text import Text
 from irbench.core.quantities import plural, significant, times
 from irbench.core.result import Contradiction, GroupResult, Lead, UnevenLoad, Winner
 from irbench.core.row import CellResult, Ends, is_too_slow, row_names
+from irbench.core.stored_plan import StoredPlan
 from irbench.notices import Context, Note
 from irbench.notices.marks import OtherPeaks
 from irbench.notices.warnings import OrderRow, OrdersDiffer
@@ -67,7 +68,7 @@ class GroupView:
         self,
         result: GroupResult,
         environment: Mapping[str, Any] | None = None,
-        plan: Mapping[str, Any] | None = None,
+        plan: StoredPlan | None = None,
         *,
         columns: WhichColumns = "usual",
         intervals: bool = False,
@@ -78,10 +79,10 @@ class GroupView:
         result = result if roofline else without_roofline(result)
         self._result, self._told = result, told
         self._environment = environment or {}
-        self._plan = plan or {}
+        self._plan = plan or StoredPlan()
         self._context = context_of(result, self._environment, self._plan)
         self._whole_warnings, self._intervals = warnings, intervals
-        confidence = confidence_of(self._plan)
+        confidence = self._plan.confidence
         self._table = group_table(result, confidence, columns, intervals=intervals, whole_reasons=warnings)
         self._left_out, self._is_usual = _left_out(result, confidence, columns), columns == "usual"
         self._below = tables_below(result, confidence)
@@ -115,7 +116,7 @@ class GroupView:
         result, context = self._result, self._context
         yield Sentence(title(result, self._environment, self._plan), "title")
         yield Sentence(headline(result, context), "verdict")
-        yield group_table(result, confidence_of(self._plan), intervals=self._intervals)
+        yield group_table(result, self._plan.confidence, intervals=self._intervals)
         yield from self._below
         yield from (Sentence(note, "note") for note in footer(result, context, told=self._told))
         yield from (Sentence(text, "warning") for text in mismatches(result, context))
@@ -159,12 +160,6 @@ def without_roofline(result: GroupResult) -> GroupResult:
         for cell in result.cells
     )
     return replace(result, cells=tuple(rows))
-
-
-def confidence_of(plan: Mapping[str, Any]) -> float:
-    """Return the confidence of the intervals of a run with this plan."""
-    timing = plan.get("timing")
-    return float(timing.get("confidence", 0.95)) if isinstance(timing, Mapping) else 0.95
 
 
 def group_table(
@@ -391,16 +386,16 @@ def _adjusted(result: GroupResult) -> str:
     return " (adjusted for multiple comparisons)" if sum(cell.speedup is not None for cell in result.cells) > 1 else ""
 
 
-def context_of(result: GroupResult, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> Context:
+def context_of(result: GroupResult, environment: Mapping[str, Any], plan: StoredPlan) -> Context:
     """Return what words below a table may depend on."""
-    allowed, named = environment.get("cpus_allowed"), plan.get("cpus")
+    allowed, named = environment.get("cpus_allowed"), plan.cpus
     known = allowed if isinstance(allowed, int) else None
     threads = [cell.requested.all_threads for cell in result.cells]
     used = max((count for count in threads if count is not None), default=0) if None not in threads else None
     return Context(
         names=row_names(result.cells),
         throughput=result.throughput_unit,
-        thorough=plan.get("preset") == "thorough",
+        thorough=plan.preset == "thorough",
         has_idle_processors=known is not None and used is not None and 0 < used < known,
-        can_add_processors=known is not None and isinstance(named, Sequence) and 0 < len(named) < known,
+        can_add_processors=known is not None and named is not None and 0 < len(named) < known,
     )

@@ -13,6 +13,7 @@ from irbench.core.address import function_address
 from irbench.core.quantities import plural
 from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import GivenInputs, Requested, all_threads
+from irbench.core.stored_plan import StoredPlan
 from irbench.spec import Number, Objective, Scalar, shape_text
 from irbench.spec.cells import IO_TEXTS
 
@@ -25,14 +26,12 @@ _PROGRAM = "irbench"
 """Readers copy commands into a terminal, and a run from elsewhere may name any."""
 
 
-def title(
-    result: GroupResult, environment: Mapping[str, Any] | None = None, plan: Mapping[str, Any] | None = None
-) -> str:
+def title(result: GroupResult, environment: Mapping[str, Any] | None = None, plan: StoredPlan | None = None) -> str:
     """Return the model, its shapes, and everything that all cells have in common."""
     facts = (
         f"{_models(result)}  {_generated(result) or shapes_text(result)}",
         _batches(result),
-        *shared_facts(result.cells, environment or {}, plan or {}),
+        *shared_facts(result.cells, environment or {}, plan or StoredPlan()),
         _mode(result),
         _inputs(result),
     )
@@ -77,7 +76,7 @@ class _TableRow(Protocol):
     def device(self) -> str: ...
 
 
-def shared_facts(rows: Sequence[_TableRow], environment: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[str, ...]:
+def shared_facts(rows: Sequence[_TableRow], environment: Mapping[str, Any], plan: StoredPlan) -> tuple[str, ...]:
     """Return the precision, threads, device and confinement of a table's rows, or that they differ."""
     ran = [row for row in rows if row.effective] or list(rows)
     return (
@@ -88,13 +87,12 @@ def shared_facts(rows: Sequence[_TableRow], environment: Mapping[str, Any], plan
     )
 
 
-def is_own_code(backend: str, plan: Mapping[str, Any]) -> bool:
+def is_own_code(backend: str, plan: StoredPlan) -> bool:
     """Return whether what a row names is not a backend but the user's own code, which is never confined."""
-    own = plan.get("cells")
-    return isinstance(own, Mapping) and backend in own
+    return backend in plan.cells
 
 
-def _confinement(rows: Sequence[_TableRow], environment: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
+def _confinement(rows: Sequence[_TableRow], environment: Mapping[str, Any], plan: StoredPlan) -> str:
     own = [is_own_code(row.backend, plan) for row in rows]
     if own and all(own):
         return ""
@@ -158,9 +156,9 @@ def _threads(cells: Sequence[_TableRow]) -> str:
     return "native threads" if threads is None else plural(threads, "thread")
 
 
-def _cores(environment: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
-    cpus, cores = plan.get("cpus"), environment.get("physical_cores_allowed")
-    if isinstance(cpus, Sequence) and cpus:
+def _cores(environment: Mapping[str, Any], plan: StoredPlan) -> str:
+    cpus, cores = plan.cpus, environment.get("physical_cores_allowed")
+    if cpus:
         return f" on {'processor' if len(cpus) == 1 else 'processors'} {','.join(str(cpu) for cpu in cpus)}"
     return f" on {plural(cores, 'core')}" if isinstance(cores, int) else ""
 
@@ -230,8 +228,7 @@ def versions(document: RunDocument) -> dict[str, str]:
 
 def _runtimes_elsewhere(document: RunDocument) -> set[str]:
     """Return the runtimes that other environments brought: that of irbench's own environment did not take part."""
-    environments = document.plan.get("environments") or ()
-    return {str(environment.get("runtime")) for environment in environments}
+    return {str(environment.get("runtime")) for environment in document.plan.environments}
 
 
 def command_text(document: RunDocument) -> str:
@@ -239,11 +236,9 @@ def command_text(document: RunDocument) -> str:
     return planned_command_text(document.plan)
 
 
-def planned_command_text(plan: Mapping[str, Any]) -> str:
+def planned_command_text(plan: StoredPlan) -> str:
     """Return the command line that a run with this plan was called by; see :func:`command_text`."""
-    command = plan.get("command")
-    words = list(map(str, command)) if isinstance(command, list | tuple) else []
-    return shlex.join(words) if words[:1] == [_PROGRAM] else ""
+    return shlex.join(plan.command) if plan.command[:1] == (_PROGRAM,) else ""
 
 
 _CODE_OPTIONS = ("--cell", "--metric", "--import", "--with")
@@ -251,7 +246,7 @@ _SETTINGS = ("--set", "--vary")
 _NAMES_BACKENDS = ("--backend", "--backends", "--baseline", "--reference")
 
 
-def code_in_command(plan: Mapping[str, Any]) -> tuple[str, ...]:
+def code_in_command(plan: StoredPlan) -> tuple[str, ...]:
     """Return what the command line of a run names that runs code of whoever wrote it, or uses files beside models.
 
     Who stored the run may have written any command there, so it is read from the command and not from the plan.

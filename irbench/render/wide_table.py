@@ -10,7 +10,7 @@ from irbench.render.columns import COLUMNS
 from irbench.render.columns.declaration import RowSource, ShownSpeed
 from irbench.render.figure_texts import ends_heading
 from irbench.render.footer import reason
-from irbench.render.speed_table import confidence_of, heading, style_of_row
+from irbench.render.speed_table import heading, style_of_row
 from irbench.render.table import Row, TableColumn, TextTable
 
 _FIGURES = (
@@ -69,7 +69,7 @@ def _is_shown(shown: ShownSpeed, sources: Sequence[RowSource]) -> bool:
 
 
 def _heading(name: str, shown: ShownSpeed, sources: Sequence[RowSource]) -> str:
-    confidence = max(confidence_of(source.document.plan) for source in sources)
+    confidence = max(source.document.plan.confidence for source in sources)
     if name == "speedup":
         return ends_heading("speedup", (source.row.speedup for source in sources), confidence)
     table = next(source.table for source in sources if shown.is_shown(source.table))

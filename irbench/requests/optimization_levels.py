@@ -33,7 +33,7 @@ def ineffective_levels(request: RunRequest, groups: Sequence[PlannedGroup]) -> I
     for name, kind in kinds.items():
         if _optimizes(request.variants) and not _reads_onnx(name):
             yield OptimizeNotApplied(backend=name, artifact=kind)
-    for name, program in request.programs.items():
+    for name, program in request.asked.cells.items():
         if _optimizes(request.variants) and not may_read_model(program):
             yield OptimizeNotApplied(backend=name, artifact="own-code")
 

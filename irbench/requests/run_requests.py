@@ -37,10 +37,10 @@ from irbench.requests.user_code import accuracy_limit, require_found
 from irbench.runner.conditions import with_conditions
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import Report, prepare, with_files_of_graphs
-from irbench.runner.request import RunRequest, as_asked
+from irbench.runner.request import RunRequest
 from irbench.runner.requested_cells import environment_notes
 from irbench.runner.requested_inputs import refuse_unknown_values, require_data
-from irbench.spec import Bundle, Precision, Timing, WarmUpLength
+from irbench.spec import Bundle, Goal, Precision, Timing, WarmUpLength, asked_objective
 from irbench.spec.requested_sizes import refuse_unknown_names
 from irbench.system import host
 from irbench.system.prepared_types import prepared
@@ -49,8 +49,6 @@ QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9, sized_for
 THOROUGH = Timing(
     min_launches=10, max_launches=20, blocks=12, max_blocks=18, most_blocks=24, target=0.005, budget=900.0
 )
-DEFAULT_PROMPT = 32
-"""Tokens of a prompt where nobody gives a number."""
 LONGEST_NAME = 100
 """Characters in the name of a run."""
 _BUDGET_WITH_TAIL_S = 300.0
@@ -161,19 +159,28 @@ def requested(options: RunOptions) -> RunRequest:
         refuse_ineffective_levels(backends, variants)
     _refuse_wrong_settings(options.set, backends)
     varied = _alternatives(options, backends)
-    return replace(
-        as_asked(options),
+    return RunRequest(
+        bundles=(),
         backends=backends,
+        asked=options,
         precisions=_precisions(options.precision),
         variants=variants,
         threads=asked_threads(options.threads, cpus),
-        cpus=cpus,
         alternatives=varied,
+        goal=_goal(options),
         timing=_timing(options),
+        budget_s=options.budget,
         notes=(*notes, *notes_on_energy, *environment_notes(options.environments)),
         accuracy=limit,
         counting=counting_of(options),
     )
+
+
+def _goal(options: RunOptions) -> Goal | None:
+    if options.objective is None and options.max_latency is None:
+        return None
+    limit_ms = None if options.max_latency is None else 1e3 * options.max_latency
+    return Goal(asked_objective(options.objective or "fps"), limit_ms)
 
 
 def _silent(_line: str) -> None: ...
@@ -181,7 +188,6 @@ def _silent(_line: str) -> None: ...
 
 def planned(
     request: RunRequest,
-    options: RunOptions,
     scratch: Path,
     say: Say,
     status: Say | None = None,
@@ -193,7 +199,6 @@ def planned(
 
     Args:
         request: What :func:`requested` returned.
-        options: What it was made from.
         scratch: A folder that is gone after the run.
         say: Receives what is exported and optimised, and the notes.
         status: Receives each step of that; ``None`` where nobody watches.
@@ -201,15 +206,15 @@ def planned(
         tells_notes: Whether notes are reported; not where they are shown below the tables.
     """
     say = once(say)
-    bundles = resolve_bundles(options.models, everything=options.all, say=say, imports=options.imports)
+    asked = request.asked
+    bundles = resolve_bundles(asked.models, everything=asked.all, say=say, imports=asked.imports)
     report = in_words(say, status or _silent)
     said = say if tells_refused else _silent
-    return planned_models(request, options, bundles, scratch, report, said, say if tells_notes else _silent)
+    return planned_models(request, bundles, scratch, report, said, say if tells_notes else _silent)
 
 
 def planned_models(
     request: RunRequest,
-    options: RunOptions,
     bundles: Sequence[Bundle],
     scratch: Path,
     report: Report,
@@ -220,31 +225,27 @@ def planned_models(
 
     Args:
         request: What :func:`requested` returned.
-        options: What it was made from.
         bundles: The models, in their order.
         scratch: A folder that is gone after the run.
         report: Called with each step of a graph that is optimised, because none is kept.
         say_refused: Receives rows that are known to be impossible.
         say_notes: Receives the notes.
     """
-    bundles = with_classes(disambiguate(bundles), options.classes)
-    if request.generate is not None:
-        prompt = request.prompt or (DEFAULT_PROMPT,)
-        inputs = request.inputs
-        bundles = generations(
-            bundles, GenerationRequest(request.generate, prompt, inputs.feedback, given=tuple(inputs.values))
-        )
-        request = replace(request, prompt=prompt, inputs=replace(request.inputs, feedback={}))
-    swept = {} if request.sweep is None or not request.sweep[0] else {request.sweep[0]: ()}
-    refuse_unknown_names({**request.shapes, **swept}, bundles)
+    asked = request.asked
+    bundles = with_classes(disambiguate(bundles), asked.classes)
+    if asked.generate is not None:
+        generation = GenerationRequest(asked.generate, request.prompts, asked.feedback, given=tuple(asked.value))
+        bundles = generations(bundles, generation)
+    swept = {} if asked.shapes is None or not asked.shapes[0] else {asked.shapes[0]: ()}
+    refuse_unknown_names({**asked.shape, **swept}, bundles)
     refuse_unknown_values(request.inputs, bundles)
-    backends = request.backends if options.backends else able_backends(request.backends, bundles)
+    backends = request.backends if asked.backends else able_backends(request.backends, bundles)
     request = replace(request, bundles=tuple(map(with_files_of_graphs, bundles)), backends=backends)
     groups = without_refused_rows(plan(request, prepare(request, scratch, report)), say_refused)
     if request.corun is not None:
-        named = dict(zip(options.models, (bundle.name for bundle in request.bundles), strict=True))
+        named = dict(zip(asked.models, (bundle.name for bundle in request.bundles), strict=True))
         groups = with_conditions(groups, request, named)
-    if request.cold:
+    if asked.cold:
         _refuse_several_samples(groups)
     levels, layouts = tuple(ineffective_levels(request, groups)), tuple(ineffective_layouts(groups))
     notes = (*request.notes, *levels, *layouts, *graph_notes(groups))

@@ -12,6 +12,7 @@ from irbench import __version__
 from irbench.core.record import LaunchRecord
 from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import ENDED_EARLY
+from irbench.core.stored_plan import StoredPlan
 from irbench.measure.lock import Holder
 from irbench.notices import Note, Warn
 from irbench.notices.notes import AnotherIrbench, GraphFormRefused, Int8StaticChosen
@@ -174,7 +175,7 @@ class PlannedRun:
         files: Digests of models, data and own code, by what they are called.
     """
 
-    plan: Mapping[str, Any]
+    plan: StoredPlan
     environment: Mapping[str, Any]
     files: Mapping[str, str]
     groups: Sequence[PlannedGroup]
@@ -255,11 +256,11 @@ def _flat(environment: Mapping[str, Any]) -> dict[str, Any]:
     return {**facts, **{name: value for several in nested for name, value in several.items()}}
 
 
-def _asked(plan: Mapping[str, Any]) -> dict[str, Any]:
+def _asked(plan: StoredPlan) -> dict[str, Any]:
     return {name: value for name, value in _plain(plan).items() if name not in _NOT_COMPARED}
 
 
-def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
+def _plain(value: object) -> dict[str, Any]:
     """Return a value as it is when it was stored and read again, its numbers without the last digit's rounding."""
     plain: dict[str, Any] = _DECODER.decode(msgspec.json.encode(value))
     return plain

@@ -119,9 +119,10 @@ def plan(request: RunRequest, prepared: PreparedRun) -> tuple[PlannedGroup, ...]
         IrbenchError: No backend can run any model, or the baseline is not a row.
     """
     groups = tuple(_group(request, prepared.backends, models) for models in prepared.tables)
-    if request.rows is not None:
-        groups = _chosen(groups, request.rows, named_baseline=request.baseline)
-    if request.environments:
+    asked = request.asked
+    if asked.rows is not None:
+        groups = _chosen(groups, asked.rows, named_baseline=asked.baseline)
+    if asked.environments:
         groups = tuple(table for group in groups for table in _by_setting(group))
     if not any(group.can_run for group in groups):
         failure = next(iter(groups[0].absent.values()))
@@ -204,9 +205,9 @@ def _group(request: RunRequest, backends: Mapping[str, BackendInfo], models: Seq
     able = [cell for cell in cells if cell.id not in absent]
     usual = _usual_baseline(able or cells, backends)
     workloads = tuple(prepared.model.workload for prepared in models)
-    baseline = usual if request.baseline is None else named_baseline(request.baseline, cells, workloads)
+    baseline = usual if request.asked.baseline is None else named_baseline(request.asked.baseline, cells, workloads)
     group = Group(workloads, tuple(cells), baseline, request.goal)
-    if request.dynamic:  # which has a row for either form
+    if request.asked.dynamic:  # which has a row for either form
         return PlannedGroup(group, absent)
     others = {cell.id: other for cell in able if (other := _with_dynamic_shapes(cell, workloads)) is not None}
     unbound = {level: reason for prepared in models for level, reason in prepared.unbound.items()}

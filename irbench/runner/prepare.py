@@ -50,20 +50,20 @@ def prepare(request: RunRequest, scratch: Path, report: Report = _silent) -> Pre
     backends = {name: _backend_info(name, request) for name, _ in request.addresses}
     models = _sized(request, scratch / "inputs")
     tables = compared_together(request, models)
-    if request.baseline is not None:  # nothing is made for a run that is refused in the end
+    if request.asked.baseline is not None:  # nothing is made for a run that is refused in the end
         for table in tables:
             cells = [requested.cell for requested in asked_cells(request, backends, table)]
-            named_baseline(request.baseline, cells, [model.workload for model in table])
+            named_baseline(request.asked.baseline, cells, [model.workload for model in table])
     prepared = (tuple(_prepared(request, backends, model, scratch, report) for model in table) for table in tables)
     return PreparedRun(backends, tuple(prepared))
 
 
 def _sized(request: RunRequest, folder: Path) -> tuple[SizedModel, ...]:
     """Return each model at each batch, in the order of tables; sizes of all are checked before graphs are read."""
-    read = [read_data(request.inputs, bundle, request.shapes) for bundle in request.bundles]
-    swept = [(data, _sizes(request, data, batch)) for data, batch in product(read, request.batches or (None,))]
+    read = [read_data(request.inputs, bundle, request.asked.shape) for bundle in request.bundles]
+    swept = [(data, _sizes(request, data, batch)) for data, batch in product(read, request.asked.batch or (None,))]
     tables = [(data, sizes, every) for data, every in swept for sizes in every]
-    if request.generate is not None:
+    if request.asked.generate is not None:
         for data, sizes, _ in tables:
             refuse_impossible_generation(data, sizes)
     return tuple(
@@ -72,7 +72,7 @@ def _sized(request: RunRequest, folder: Path) -> tuple[SizedModel, ...]:
                 bundle=data.bundle,
                 sizes=sizes,
                 feeding=_feeding(request, data, sizes, folder / str(number)),
-                other_sizes=() if request.sweep is None else tuple(other for other in every if other != sizes),
+                other_sizes=() if request.asked.shapes is None else tuple(other for other in every if other != sizes),
             ),
             precision=_precision(request, data.bundle),
         )
@@ -81,14 +81,15 @@ def _sized(request: RunRequest, folder: Path) -> tuple[SizedModel, ...]:
 
 
 def _sizes(request: RunRequest, data: ModelData, batch: int | None) -> tuple[Mapping[str, int], ...]:
-    if request.generate is not None and request.inputs.data is None:
-        return tuple(data.bind(batch, {**request.shapes, PROMPT: (length,)}) for length in request.prompt)
-    return sizes_of_sweep(data, batch, request.shapes, request.sweep)
+    asked = request.asked
+    if asked.generate is not None and asked.data is None:
+        return tuple(data.bind(batch, {**asked.shape, PROMPT: (length,)}) for length in request.prompts)
+    return sizes_of_sweep(data, batch, asked.shape, asked.shapes)
 
 
 def _feeding(request: RunRequest, data: ModelData, sizes: Mapping[str, int], folder: Path) -> Feeding:
-    feeding = data.feeding(sizes, request.seed, folder)
-    if request.io == "bound" and takes_turns(feeding):
+    feeding = data.feeding(sizes, request.asked.seed, folder)
+    if request.asked.io == "bound" and takes_turns(feeding):
         what = "--feedback" if feeding.feedback else f"{feeding.count} samples"
         raise IrbenchError(
             f"--io bound does not time copies, and {what} need a copy for each call.",
@@ -100,15 +101,15 @@ def _feeding(request: RunRequest, data: ModelData, sizes: Mapping[str, int], fol
 def _prepared(
     request: RunRequest, backends: Mapping[str, BackendInfo], model: SizedModel, scratch: Path, report: Report
 ) -> PreparedModel:
-    workshop = _Workshop(model, scratch, report, binds_only=request.dynamic)
+    workshop = _Workshop(model, scratch, report, binds_only=request.asked.dynamic)
     forms = dict.fromkeys(_wanted(request, model.bundle, backends))
     artifacts = {(exported.label, level): workshop.make(exported, level) for exported, level in forms}
     return PreparedModel(model, artifacts, workshop.unbound)
 
 
 def _backend_info(name: str, request: RunRequest) -> BackendInfo:
-    if name in request.programs:
-        program = request.programs[name]
+    if name in request.asked.cells:
+        program = request.asked.cells[name]
         described = Description(name, "", None)
         return BackendInfo(("onnx",), described, program, reads_model=may_read_model(program))
     return BackendInfo(registry.backend(name).consumes, registry.describe(registry.BACKENDS, name))
@@ -280,8 +281,9 @@ def compared_together(request: RunRequest, models: Sequence[SizedModel]) -> tupl
     their own. So has every model at every batch where the request says so, where samples take turns (a batch is several
     of them), and where rows are measured alone.
     """
-    is_alone = request.generate is not None and not request.side_by_side
-    if request.apart or request.measures_rows_alone or request.dynamic or is_alone:
+    asked = request.asked
+    is_alone = asked.generate is not None and not request.side_by_side
+    if asked.apart or request.measures_rows_alone or asked.dynamic or is_alone:
         return tuple((model,) for model in models)
     if request.side_by_side:
         shapes: dict[int, list[Mapping[str, int]]] = {}

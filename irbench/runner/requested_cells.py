@@ -85,7 +85,8 @@ def asked_cells(
     """Return the rows of a table in the order in which they were asked for; their ids are unique."""
     requested: list[RequestedCell] = []
     known: set[str] = set()
-    axes = product(range(len(models)), request.addresses, request.instances, request.streams, request.threads)
+    asked = request.asked
+    axes = product(range(len(models)), request.addresses, asked.instances, asked.streams, request.threads)
     for place, (name, device), instances, streams, threads in axes:
         exported = models[place].bundle.artifact(backends[name].kinds)
         alternatives = request.alternatives.get(name, _AS_IT_IS)
@@ -97,22 +98,20 @@ def asked_cells(
                 streams=streams,
                 instances=instances,
                 precision=precision,
-                cpus=request.cpus,
-                options={**request.options.get(name, {}), **varied},
+                cpus=asked.cpus,
+                options={**asked.set.get(name, {}), **varied},
                 precision_required=required,
                 varied=varied,
-                require_full=request.require_full,
+                require_full=asked.require_full,
             )
             cell_id = f"{_id_of(name, device, load, level)}{_axes(request, models, place, threads)}{_digest(varied)}"
             # a backend that is named twice is measured against itself
             cell_id = f"{cell_id}{AGAIN}" if cell_id in known else cell_id
             known.add(cell_id)
             artifact = at_level(exported, level) if exported is not None else None
-            cell = Cell(
-                cell_id, artifact, name, device, load, request.io, workload=place, program=backends[name].program
-            )
-            requested += [RequestedCell(each, level) for each in in_environments(cell, request.environments)]
-            if request.dynamic and level == UNOPTIMIZED and exported is not None and is_rewritten(exported):
+            cell = Cell(cell_id, artifact, name, device, load, asked.io, workload=place, program=backends[name].program)
+            requested += [RequestedCell(each, level) for each in in_environments(cell, asked.environments)]
+            if asked.dynamic and level == UNOPTIMIZED and exported is not None and is_rewritten(exported):
                 requested.append(RequestedCell(replace(cell, id=f"{cell_id}{DYNAMIC}", dynamic=True), level))
     return tuple(requested)
 
@@ -167,7 +166,7 @@ def _rows(request: RunRequest, backend_info: BackendInfo, model: SizedModel) -> 
 
 
 def _threads_of_each(request: RunRequest, threads: int | None, instances: int) -> int | None:
-    return threads if threads is None or not request.divides_threads else max(1, threads // instances)
+    return threads if threads is None or request.asked.threads is not None else max(1, threads // instances)
 
 
 def _own_precision(level: str) -> Precision | None:

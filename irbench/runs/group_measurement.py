@@ -76,7 +76,7 @@ def run(
     counted = 0 if request.counting is None else sum(weights)  # counted launches get as much time as timed ones
     writer.commit(replace(writer.document, tables_planned=len(groups)))
     busy = busy_neighbours(request.timing.busy_processors, writer.logs)
-    with CoreLink(host.allowance(request.cpus).cpus) as link, busy:
+    with CoreLink(host.allowance(request.asked.cpus).cpus) as link, busy:
         for number, planned in enumerate(groups[len(finished) :], start=len(finished)):
             left = sum(weights[number:]) + counted
             share = request.with_budget_for(planned.weight, left, watch.elapsed_s, prepared_s)
@@ -220,10 +220,10 @@ class GroupMeasurement:
             group=self._group,
             number=self.number,
             timing=self._timing,
-            seed=self.request.seed,
+            seed=self.request.asked.seed,
             logs=self.writer.logs,
             expected=self._expected,
-            cpus=host.allowance(self.request.cpus).cpus,
+            cpus=host.allowance(self.request.asked.cpus).cpus,
             others=self.planned.others,
             neighbours=neighbour_tasks(self.planned, self._timing),
             right=self._right,
@@ -394,7 +394,7 @@ class GroupMeasurement:
                 outlook=self._outlook,
                 remaining_s=self._remaining_s,
                 interim=interim,
-                **batch_facts(self._group.workloads, self.request.batches),
+                **batch_facts(self._group.workloads, self.request.asked.batch),
                 sizes=swept_sizes(main.sizes, main.other_sizes),
             )
         )

@@ -82,7 +82,7 @@ def measure(
     request = replace(_in_mode(checked_request(options, reporter.say), mode), side_by_side=side_by_side)
     # exports, optimising and probing disturb whoever measures, too
     with measuring(_what(options), insist=options.no_lock) as lock, scratch_folder() as folder:
-        request, groups = plan_run(request, options, folder, reporter, keep)
+        request, groups = plan_run(request, folder, reporter, keep)
         destination = RunDestination(options.results)
         return measure_planned(request, groups, folder, destination, lock, reporter, watch=watch)
 
@@ -101,11 +101,11 @@ def _in_mode(request: RunRequest, mode: ModePlan | None) -> RunRequest:
 
 
 def plan_run(
-    request: RunRequest, options: RunOptions, scratch: Path, reporter: Reporter, keep: RowFilter | None = None
+    request: RunRequest, scratch: Path, reporter: Reporter, keep: RowFilter | None = None
 ) -> tuple[RunRequest, tuple[PlannedGroup, ...]]:
     """Return what is measured: the request with its models and each group's share of the budget, and the groups."""
     alone = request.measures_rows_alone
-    request, groups = planned(request, options, scratch, reporter.say, reporter.status, tells_notes=alone)
+    request, groups = planned(request, scratch, reporter.say, reporter.status, tells_notes=alone)
     groups = groups if keep is None else keep(request, groups)
     groups = with_accuracy(request, groups, scratch, reporter.say)
     return request, groups if alone else with_work(groups, known_peaks())
@@ -170,7 +170,7 @@ def describe_plan(options: RunOptions, say: Say) -> str:
     watch = Stopwatch()
     request = checked_request(options, say)
     with scratch_folder() as folder:
-        request, groups = planned(request, options, folder, say)
+        request, groups = planned(request, folder, say)
     _warn(groups, say)
     place = f"would be stored in {options.results or default_root()}"
     return f"{outline(groups, request, watch.elapsed_s)}\n{settings(request, groups)}\n{place}"
@@ -178,7 +178,7 @@ def describe_plan(options: RunOptions, say: Say) -> str:
 
 def _native_notes(request: RunRequest, groups: Sequence[PlannedGroup], say: Say) -> tuple[Note, ...]:
     """Return the notes about default precisions; only those of the environment that irbench runs in are known."""
-    if request.environments:
+    if request.asked.environments:
         return ()
     return native_notes(tuple(dict.fromkeys(request.backends)), _measured_precisions(request, groups), say)
 

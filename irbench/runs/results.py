@@ -164,12 +164,12 @@ class Run(Plottable, Displayable):
     @property
     def name(self) -> str:
         """What the user called it; empty without a name."""
-        return str(self.document.plan.get("name") or "")
+        return self.document.plan.name
 
     @property
     def note(self) -> str:
         """What is to be remembered of it."""
-        return str(self.document.plan.get("note") or "")
+        return self.document.plan.note
 
     @property
     def created(self) -> str:

@@ -62,7 +62,7 @@ class RunDestination:
 
     def _reopened(self, store: Store, planned: PlannedRun) -> tuple[RunWriter, GroupSoFar | None] | None:
         """Return the run that ended early, if it can go on: where it is damaged or gone, another one begins."""
-        if self.unfinished is None or planned.plan["cold"]:
+        if self.unfinished is None or planned.plan.cold:
             return None
         try:
             folder = store.find(self.unfinished)
@@ -91,7 +91,7 @@ def _file_digests(request: RunRequest, groups: Sequence[PlannedGroup]) -> Iterat
     for workload in (workload for planned in groups for workload in planned.group.workloads):
         for name, sha256 in workload.feeding.sha256.items():
             yield f"data of {workload.bundle.name} batch {workload.batch}: {name}", sha256
-    programs = (*request.programs.values(), *programs_of_limit(request.accuracy))
+    programs = (*request.asked.cells.values(), *programs_of_limit(request.accuracy))
     for path in dict.fromkeys(path for program in programs for path in program_files(program)):
         with contextlib.suppress(OSError):  # a program that may be run need not be readable
             yield str(path), digest(path)

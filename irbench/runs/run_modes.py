@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from irbench import features
 
@@ -21,41 +22,32 @@ if TYPE_CHECKING:
     from irbench.runner.run_progress import Listener
     from irbench.store.runs import RunWriter
 
+    Measure: TypeAlias = Callable[[RunRequest, Sequence[PlannedGroup], Path, RunWriter, Listener], RunDocument]
+
+TableField: TypeAlias = Literal["cold_starts", "soaks", "serving", "counters", "step_traces"]
+"""The fields of :class:`~irbench.core.result.RunDocument` that hold tables of modes."""
+
 
 class RunMode(NamedTuple):
     """A mode of a run, which the ``__init__`` of a feature declares as ``RUN_MODE``.
 
     Attributes:
         asked_by: The field of :class:`~irbench.runner.request.RunRequest` that asks for it.
-        tables: The field of :class:`~irbench.core.result.RunDocument` that has its tables.
-        measure: The module and the function of the feature that measures it: ``"run.run"``; see :class:`Measure`.
+        tables: The field of the document that has its tables.
+        measure: The module and the class of the feature that measures a table, ``"run.ColdStarts"``: a
+            :class:`~irbench.runs.mode_tables.ModeTable`.
         views: The module and the function of the feature that shows a table; see :class:`Views`.
         follows_speeds: Whether it is measured after the speeds; otherwise in place of them.
         figures: The module and the function of the feature that makes the charts of a table; empty for none; see
             :class:`Figures`.
     """
 
-    asked_by: Literal["cold", "soak", "serving", "counting", "traced_steps"]
-    tables: Literal["cold_starts", "soaks", "serving", "counters", "step_traces"]
+    asked_by: Literal["asked.cold", "soak", "serving", "counting", "traced_steps"]
+    tables: TableField
     measure: str
     views: str
     follows_speeds: bool = False
     figures: str = ""
-
-
-class Measure(Protocol):
-    """Measures the planned groups, and returns the document, which is also in the store."""
-
-    def __call__(
-        self,
-        request: RunRequest,
-        groups: Sequence[PlannedGroup],
-        scratch: Path,
-        writer: RunWriter,
-        listen: Listener,
-    ) -> RunDocument:
-        """Measure; an interrupt ends the run, and the document's last table says so."""
-        ...
 
 
 class Views(Protocol):
@@ -76,10 +68,11 @@ class Figures(Protocol):
 
 def mode_asked_for(request: RunRequest, *, follows_speeds: bool) -> Measure | None:
     """Return what measures the mode that is asked for in place of speeds, or after them; ``None`` without one."""
+    from irbench.runs.mode_tables import measure_tables
+
     for package, mode in _modes():
-        if mode.follows_speeds == follows_speeds and getattr(request, mode.asked_by):
-            measure: Measure = _function(package, mode.measure)
-            return measure
+        if mode.follows_speeds == follows_speeds and attrgetter(mode.asked_by)(request):
+            return partial(measure_tables, _named(package, mode.measure), mode.tables)
     return None
 
 
@@ -87,7 +80,7 @@ def mode_views(document: RunDocument) -> Iterator[PlainView]:
     """Yield the views of a run's tables that are not of speeds: cold starts, counters, traces, soaks and loads."""
     for package, mode in _modes():
         for table in getattr(document, mode.tables):
-            views: Views = _function(package, mode.views)
+            views: Views = _named(package, mode.views)
             yield from views(table, document)
 
 
@@ -96,7 +89,7 @@ def mode_figures(document: RunDocument, place: int, number: int) -> Iterator[Fig
     chosen = document.tables[place]
     for package, mode in _modes():
         if mode.figures and any(table is chosen for table in getattr(document, mode.tables)):
-            figures: Figures = _function(package, mode.figures)
+            figures: Figures = _named(package, mode.figures)
             yield from figures(chosen, number)
 
 
@@ -105,6 +98,6 @@ def _modes() -> tuple[tuple[str, RunMode], ...]:
     return tuple(features.declared("RUN_MODE"))
 
 
-def _function(package: str, name: str) -> Any:
-    module, _, function = name.partition(".")
-    return getattr(import_module(f"{package}.{module}"), function)
+def _named(package: str, name: str) -> Any:
+    module, _, attribute = name.partition(".")
+    return getattr(import_module(f"{package}.{module}"), attribute)

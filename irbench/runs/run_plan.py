@@ -36,12 +36,12 @@ def outline(groups: Sequence[PlannedGroup], request: RunRequest, prepared_s: flo
 
     ``prepared_s`` is how long the command has been preparing it, which a budget contains.
     """
-    lines = [_line(group, request.generate) for group in groups]
+    lines = [_line(group, request.asked.generate) for group in groups]
     if request.soak is not None:
         return "\n".join((*lines, _soak_text(groups, request.soak)))
     if request.serving is not None:
         return "\n".join((*lines, _serving_text(groups, request)))
-    if request.cold:
+    if request.asked.cold:
         return "\n".join((*lines, _cold_text(groups, request.timing)))
     speeds = _speed_text(groups, request, prepared_s)
     return "\n".join((*lines, speeds, *_counters_text(groups, request)))
@@ -71,7 +71,7 @@ def expected_table_s(
     budget_s = request.timing.budget * sum(each.weight for each in groups) - used_s
     timing = _timing_of(group, request.timing)
     timing = replace(timing, budget=budget_s * group.weight / sum(each.weight for each in groups))
-    waits = max(1.0, os.getloadavg()[0] / len(host.allowance(request.cpus).cpus))  # for processors
+    waits = max(1.0, os.getloadavg()[0] / len(host.allowance(request.asked.cpus).cpus))  # for processors
     return expected_seconds([waits * _usual_start_s(cell) for cell in group.measured], timing)
 
 
@@ -172,7 +172,7 @@ def settings(request: RunRequest, groups: Sequence[PlannedGroup]) -> str:
     """Return the threads, the precisions of the rows, the copies and the inputs of a run in one line."""
     cells = [cell for group in groups for cell in group.measured]
     precisions = dict.fromkeys(cell.load.precision for cell in cells)
-    processors = host.allowance(request.cpus).cpus
+    processors = host.allowance(request.asked.cpus).cpus
     known = [count for count in request.threads if count is not None]
     counted = [" and ".join((*map(str, known[:-1]), plural(known[-1], "thread")))] if known else []
     threads = " and ".join((*counted, *(["threads as the runtimes choose"] if None in request.threads else [])))
@@ -180,7 +180,8 @@ def settings(request: RunRequest, groups: Sequence[PlannedGroup]) -> str:
     where = f"{'processor' if len(processors) == 1 else 'processors'} {listing}"
     workloads = [workload for group in groups for workload in group.group.workloads]
     inputs = dict.fromkeys(inputs_text(given_inputs(workload.feeding)) for workload in workloads)
-    facts = (f"{threads} on {where}", ", ".join(precisions), IO_TEXTS[request.io], *inputs, f"seed {request.seed}")
+    io, seed = IO_TEXTS[request.asked.io], f"seed {request.asked.seed}"
+    facts = (f"{threads} on {where}", ", ".join(precisions), io, *inputs, seed)
     return SEPARATOR.join(fact for fact in facts if fact)
 
 

@@ -14,6 +14,7 @@ from irbench.charts.terminal_curves import curve_plots
 from irbench.core.quantities import NOT_MEASURED
 from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import CellResult, row_names
+from irbench.core.stored_plan import StoredPlan
 from irbench.notices import Note
 from irbench.render.columns.declaration import RowSource
 from irbench.render.footer import incomplete, reason
@@ -22,7 +23,7 @@ from irbench.render.interval_plot import interval_plot
 from irbench.render.line_wrapping import wrap, wrap_message
 from irbench.render.neighbour_texts import slowdown_matrix
 from irbench.render.outcome_texts import best_text
-from irbench.render.speed_table import GroupView, WhichColumns, confidence_of
+from irbench.render.speed_table import GroupView, WhichColumns
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import title
 from irbench.render.views import Block, PlainView, Sentence
@@ -96,7 +97,7 @@ class DocumentView:
             told += group.notes
         if not memory and (joined := rows_of_all_shapes(document)):
             self._groups.append(PlainView(ALL_ROWS, "", wide_table(joined), ()))
-        matrix = slowdown_matrix(document.groups, confidence_of(document.plan))
+        matrix = slowdown_matrix(document.groups, document.plan.confidence)
         self._groups += () if memory or matrix is None else (matrix,)
         self._groups += mode_views(document)
 
@@ -159,7 +160,7 @@ def rows_of_all_shapes(document: RunDocument) -> tuple[RowSource, ...]:
     return tuple(source for source in row_sources(document) if source.kind == "speed")
 
 
-def memory_view(result: GroupResult, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> PlainView:
+def memory_view(result: GroupResult, environment: Mapping[str, Any], plan: StoredPlan) -> PlainView:
     """Return the view of the memory of a table's rows."""
     names = row_names(result.cells)
     rows = tuple(_row(cell, names[cell.id]) for cell in result.cells)

@@ -26,7 +26,7 @@ from irbench.requests.graph_files import exported_from
 from irbench.requests.run_requests import planned_models, requested
 from irbench.runner.instances import cpu_shares
 from irbench.runner.plan import PlannedGroup, other_form
-from irbench.runs.stored_plan import measuring_command, stored_options
+from irbench.runs.repetition import measuring_command, stored_options
 from irbench.spec import Bundle, Cell, Workload
 from irbench.store import bundles
 from irbench.system import host
@@ -212,7 +212,7 @@ def planned_again(document: RunDocument, scratch: Path) -> tuple[PlannedGroup, .
         GraphGone: A model, or all of the graphs, are not stored any more.
         IrbenchError: The run cannot be planned again.
     """
-    options = stored_options({**document.plan, "environments": ()})
+    options = stored_options(replace(document.plan, environments=()))
     missing: list[OptimizerActivity] = []
 
     def refuse(activity: OptimizerActivity) -> NoReturn:
@@ -221,7 +221,7 @@ def planned_again(document: RunDocument, scratch: Path) -> tuple[PlannedGroup, .
 
     bundles_of_run = tuple(_stored_bundle(document, name) for name in options.models)
     try:
-        return planned_models(requested(options), options, bundles_of_run, scratch, refuse)[1]
+        return planned_models(requested(options), bundles_of_run, scratch, refuse)[1]
     except IrbenchError as error:
         if not missing:
             raise

@@ -12,6 +12,7 @@ import msgspec
 from irbench.core.record import Failure, LaunchRecord
 from irbench.core.result import Basis, GroupResult, RunDocument
 from irbench.core.row import CellResult
+from irbench.core.stored_plan import StoredPlan
 from irbench.errors import IrbenchError
 from irbench.notices import Reference
 from irbench.spec import BATCH, Artifact, Bundle, Cell, Group, InputSpec, Load, TensorSpec, Timing, Workload
@@ -88,10 +89,10 @@ _OLD_NUMBERS = {"left_out_above": 0.5}
 """What was used by runs whose plan does not have the number."""
 
 
-def planned_timing(plan: Mapping[str, Any]) -> Timing:
+def planned_timing(plan: StoredPlan) -> Timing:
     """Return the protocol's numbers of a stored plan."""
     try:
-        timing = _converted({**_OLD_NUMBERS, **plan.get("timing", {})}, Timing)
+        timing = _converted({**_OLD_NUMBERS, **plan.timing}, Timing)
         _require_possible(timing)
     except (TypeError, ValueError) as error:
         raise _impossible(error) from error
@@ -165,9 +166,9 @@ def ratio_of_rows(
     return interval_at(ratios, looks_of(timing), timing.confidence) if ratios else None
 
 
-def planned_mixing(plan: Mapping[str, Any]) -> bool:
+def planned_mixing(plan: StoredPlan) -> bool:
     """Whether a stored plan compares rows whatever precisions their runtimes chose; see :func:`compares_all`."""
-    return compares_all(plan.get("precisions"), allow_mixed=bool(plan.get("allow_mixed")))
+    return compares_all(plan.precisions, allow_mixed=plan.allow_mixed)
 
 
 def stored_group(table: GroupResult) -> Group:

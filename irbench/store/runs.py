@@ -18,6 +18,7 @@ import msgspec
 from irbench import __version__
 from irbench.core.record import LaunchRecord
 from irbench.core.result import SCHEMA_VERSION, RunDocument
+from irbench.core.stored_plan import StoredPlan
 from irbench.errors import IrbenchError
 from irbench.measure.clock import utc_now
 from irbench.store.file_errors import LARGEST_DOCUMENT_BYTES, explained, make_folder, prove_writable, read_bytes
@@ -163,7 +164,7 @@ class Store:
         self.root = root
 
     def begin(
-        self, environment: Mapping[str, Any], plan: Mapping[str, Any], file_digests: Mapping[str, str] | None = None
+        self, environment: Mapping[str, Any], plan: StoredPlan, file_digests: Mapping[str, str] | None = None
     ) -> RunWriter:
         """Make a folder for a new run, and sure that results can be written there."""
         now = utc_now()

@@ -13,7 +13,7 @@ from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import CellResult, State, distinguish, is_too_slow, name_of, row_names
 from irbench.core.serving_row import ServingRow, ServingTable, serving_names
 from irbench.core.soak_row import SoakRow, SoakTable
-from irbench.spec import Objective
+from irbench.spec import Goal, Objective
 from irbench.store.entries import Outcome, OutcomeKind, RunEntry
 
 _AnyRow: TypeAlias = CellResult | ColdRow | SoakRow | ServingRow
@@ -47,8 +47,8 @@ def entry_of(document: RunDocument, folder: str) -> RunEntry:
         measured=any(map(_is_measured, cells)),
         launches=len(document.launches) + sum(table.rounds for table in document.cold_starts),
         complete=document.complete,
-        name=str(document.plan.get("name") or ""),
-        note=str(document.plan.get("note") or ""),
+        name=document.plan.name,
+        note=document.plan.note,
         batches=tuple(sorted({cell.batch for cell in cells})),
         streams=tuple(sorted({cell.requested.streams for cell in cells})),
         threads=next((cell.requested.threads for cell in cells), None),
@@ -225,22 +225,22 @@ def best_of_tables(model: str, leaders: Sequence[TableLeader], objective: Object
 def best_of_run(document: RunDocument) -> tuple[BestOfTables, ...]:
     """Return the best row over the batches of each model of a run; none where its tables ask different questions."""
     plan = document.plan
-    if plan.get("sweep") or plan.get("environments"):
+    if plan.sweep or plan.environments:
         return ()
     by_model: dict[str, list[GroupResult]] = {}
     for table in document.groups:
         if all(row.model in (None, table.model) for row in table.cells):
             by_model.setdefault(table.model, []).append(table)
-    best_by_model = (_best_of_model(model, tables, plan.get("goal") or {}) for model, tables in by_model.items())
+    best_by_model = (_best_of_model(model, tables, plan.goal) for model, tables in by_model.items())
     return tuple(best for best in best_by_model if best is not None)
 
 
-def _best_of_model(model: str, tables: Sequence[GroupResult], goal: dict[str, Any]) -> BestOfTables | None:
+def _best_of_model(model: str, tables: Sequence[GroupResult], goal: Goal | None) -> BestOfTables | None:
     if len({table.batch for table in tables}) < len(tables) or len(set(_precisions(tables))) > 1:
         return None
     leaders = [TableLeader(f"batch {table.batch}", outcome_of(table)) for table in tables]
     return best_of_tables(
-        model, [leader for leader in leaders if has_leader(leader.outcome)], goal.get("objective", "fps")
+        model, [leader for leader in leaders if has_leader(leader.outcome)], "fps" if goal is None else goal.objective
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 from cold_and_soak_runs import soak_example
 from documents import example
 from front_door import Called, irbench
+from stored_plans import stored_plan
 from stored_runs import measured
 
 import irbench as api
@@ -61,7 +62,7 @@ def test_what_is_imported_with_other_content_names_the_stored_run(root: Path, tm
     writer = measured(root)
     archive = tmp_path / "a.tar.gz"
     assert irbench("results", "export", "latest", "-o", archive, "--results", root).code == 0
-    writer.commit(replace(writer.document, plan={"note": "other"}))
+    writer.commit(replace(writer.document, plan=stored_plan(note="other")))
     called = irbench("results", "import", archive, "--results", root)
     assert called.code == 2
     found = typed(called)
@@ -117,7 +118,7 @@ def test_what_is_continued_is_named_with_its_folder_where_that_is_not_the_usual_
 def test_several_runs_of_one_name_are_listed_by_the_command_of_the_line_that_says_so(root: Path) -> None:
     for _ in range(2):
         writer = measured(root)
-        writer.commit(replace(writer.document, plan={**writer.document.plan, "name": "same"}))
+        writer.commit(replace(writer.document, plan=replace(writer.document.plan, name="same")))
     said = irbench("show", "same", "--results", root).err
     (line,) = (line for line in said.splitlines() if "2 runs are called" in line)
     assert line.endswith(f"All of them: irbench results --results '{root}'")

@@ -64,7 +64,7 @@ def slower_copy(
     """Store a run like another one whose launches were all slower, as if the machine had drifted, or the first few."""
     store_ = Store(default_root())
     source = store_.load(Path(folder))
-    plan = {**source.plan, "name": name}
+    plan = replace(source.plan, name=name)
     writer = store_.begin({**source.environment, **environment}, plan)
     for record in store_.launches(Path(folder))[:launches]:
         cells = tuple(
@@ -309,7 +309,7 @@ def test_a_slower_setting_is_confirmed_by_measuring_it_again(model: Path):
     assert (found.confirmation.outcome, found.confirmation.method) == ("confirmed", "new")
     assert found.regressed
     assert [item.name for item in found.comparison.differences] == ["options"]
-    assert api.load(found.confirmation.run).document.plan["options"] == {"fake-a": {"call_us": "1500"}}
+    assert api.load(found.confirmation.run).document.plan.options == {"fake-a": {"call_us": "1500"}}
 
 
 @pytest.mark.ci
@@ -334,7 +334,7 @@ def test_two_models_that_are_there_are_measured_again_in_one_run(model: Path, tm
     found = api.compare("before", "after", fail_on="p50>5%", confirm=True, progress=None)
     assert found.confirmation is not None
     assert (found.confirmation.outcome, found.confirmation.method) == ("not-confirmed", "both")
-    assert set(api.load(found.confirmation.run).document.plan["models"]) == {"before", "after"}
+    assert set(api.load(found.confirmation.run).document.plan.models) == {"before", "after"}
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from documents import ENVIRONMENT, example
 from front_door import irbench
+from stored_plans import stored_plan
 
 from irbench.store.folders import default_root
 from irbench.store.profiles import begin_profile
@@ -36,7 +37,7 @@ def offered(line: str, shell: str = "bash") -> list[str]:
 
 
 def measured() -> RunWriter:
-    writer = Store(default_root()).begin(ENVIRONMENT, {})
+    writer = Store(default_root()).begin(ENVIRONMENT, stored_plan())
     writer.commit(replace(writer.document, groups=(example(),), complete=True))
     return writer
 

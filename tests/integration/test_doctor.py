@@ -103,7 +103,7 @@ def test_a_backend_against_itself_keeps_to_the_processors_and_threads_asked_for(
     assert called.code == 4, called.err
     store = Store(tmp_path)
     document = store.load(store.find(called.document["aa"]["run_id"]))
-    assert document.plan["cpus"] == [cpu]
+    assert document.plan.cpus == (cpu,)
     assert {cell.requested.threads for cell in document.groups[0].cells} == {1}
 
 

@@ -22,6 +22,7 @@ from hostile_text import (
     poisoned,
 )
 from onnx import TensorProto, helper
+from stored_plans import stored_plan
 
 from irbench.store.folders import default_root
 from irbench.store.runs import RunWriter, Store
@@ -121,7 +122,7 @@ def hostile_runs() -> list[str]:
     root = default_root()
     stored = [compared_runs.store(root, {"ort": compared_runs.times(factor)}) for factor in (1.0, 1.2)]
     writer = Store(root).begin(
-        ENVIRONMENT, {"models": ["net"], "name": "n", "note": "a note", "command": ["irbench", "x"]}
+        ENVIRONMENT, stored_plan(models=["net"], name="n", note="a note", command=["irbench", "x"])
     )
     writer.add_launch(launch())
     writer.commit(replace(writer.document, groups=(example(),), complete=True))

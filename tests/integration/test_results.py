@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from documents import ENVIRONMENT, cell, example, group, speedup
 from front_door import irbench
+from stored_plans import stored_plan
 from stored_runs import FAILED, PREVIEW, listed, measured, measured_model, names, older_and_newer, refused, results
 
 import irbench.features.results.command as results_command
@@ -159,7 +160,7 @@ def test_a_run_is_removed_from_inside_its_folder(root: Path) -> None:
 
 
 def test_a_run_that_was_never_measured_is_listed_and_removed_once_nobody_measures_it(root: Path) -> None:
-    run = Store(root).begin(ENVIRONMENT, {})
+    run = Store(root).begin(ENVIRONMENT, stored_plan())
     run_id = run.document.run_id
     assert "not measured (incomplete)" in irbench("results", "--results", root).out
     assert refused(results(root, "rm", run_id, "--yes"), "still being measured", "Ctrl-C")

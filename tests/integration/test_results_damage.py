@@ -116,9 +116,10 @@ import sys
 from pathlib import Path
 from dataclasses import replace
 from documents import example, launch
+from stored_plans import stored_plan
 from irbench.store.runs import Store
 for _ in range(20):
-    writer = Store(Path(sys.argv[1])).begin({}, {})
+    writer = Store(Path(sys.argv[1])).begin({}, stored_plan())
     for number in range(3):
         writer.add_launch(launch(number))
         writer.commit(replace(writer.document, groups=(example(),), complete=number == 2))

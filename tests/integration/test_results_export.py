@@ -19,6 +19,7 @@ from documents import ENVIRONMENT, example, group
 from exports import TIMING, speed_launch, speed_rows, stored_run
 from fake_runs import run
 from front_door import Called, irbench, irbench_here
+from stored_plans import stored_plan
 from stored_runs import altered, measured, refused, results
 
 from irbench.core.result import RunDocument
@@ -173,7 +174,7 @@ def test_where_no_run_can_be_read_nothing_is_written(root: Path, tmp_path: Path)
 
 
 def test_samples_of_a_table_that_is_not_there_are_refused(root: Path) -> None:
-    writer = Store(root).begin(ENVIRONMENT, {"timing": TIMING})
+    writer = Store(root).begin(ENVIRONMENT, stored_plan(timing=TIMING))
     writer.add_launch(replace(speed_launch(0), group=3))
     writer.commit(replace(writer.document, groups=(group(*speed_rows()),), complete=True))
     called = results(root, "export", "latest", "--format", "chrome-trace")
@@ -261,7 +262,7 @@ def test_a_damaged_first_run_leaves_the_columns_and_rows_of_the_others(root: Pat
 def test_runs_of_several_kinds_share_one_heading_whichever_comes_first(root: Path) -> None:
     store = Store(root)
     for tables in ({"soaks": soak_example().soaks}, {"cold_starts": cold().cold_starts}, {"groups": (example(),)}):
-        writer = store.begin(ENVIRONMENT, {})
+        writer = store.begin(ENVIRONMENT, stored_plan())
         writer.commit(replace(writer.document, **tables, complete=True))
     found = rows(results(root, "export", "--all", "--format", "csv"))
     assert list(dict.fromkeys(row["kind"] for row in found)) == ["soak", "cold-start", "speed"]

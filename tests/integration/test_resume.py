@@ -183,7 +183,7 @@ def test_what_has_changed_since_is_named_and_nothing_is_measured(model: Path, st
         store,
         run,
         environment=before.environment,
-        plan={**before.plan, "cpus": [4096]},
+        plan=replace(before.plan, cpus=(4096,)),
     )
     assert "processor" in irbench("run", "--resume", run).err  # there is no processor of this number
     altered(store, run, plan=before.plan)
@@ -208,7 +208,7 @@ def test_cold_starts_and_tables_of_sweeps_are_not_continued(model: Path, store: 
     assert (called.code, "is a table of the sweep night" in called.err) == (2, True)
     assert "No unfinished run" in irbench("run", "--resume").err
     shutil.rmtree(store.root / "sweeps")
-    altered(store, table.run, plan={**store.load(store.find(table.run)).plan, "cold": True})
+    altered(store, table.run, plan=replace(store.load(store.find(table.run)).plan, cold=True))
     assert "measures cold starts" in irbench("run", "--resume", table.run).err
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from documents import ENVIRONMENT, cell, group, launch
 from front_door import irbench
+from stored_plans import stored_plan
 from stored_runs import altered, refused
 
 from irbench.store.runs import RunWriter, Store
@@ -33,7 +34,7 @@ def with_launches(root: Path) -> RunWriter:
     first, second = launch(0, cells=("ort", "tf")), launch(1, cells=("ort", "tf"))
     tail = replace(second.cells[0], tail_ns=np.asarray([7, 8, 9], np.int64))
     busy = replace(second.blocks[1], foreign_cpu_ns=second.blocks[1].wall_ns)
-    writer = Store(root).begin(ENVIRONMENT, {"timing": {"min_blocks": 2, "burn_in_blocks": 0}})
+    writer = Store(root).begin(ENVIRONMENT, stored_plan(timing={"min_blocks": 2, "burn_in_blocks": 0}))
     writer.add_launch(replace(first, sustained=()))
     writer.add_launch(replace(second, cells=(tail, second.cells[1]), blocks=(second.blocks[0], busy, second.blocks[2])))
     rows = (cell("ort", id="ort", label="ort"), cell("tf", id="tf", label="tf"))

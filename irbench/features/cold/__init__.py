@@ -6,5 +6,5 @@ output is split into phases: start, import, load, compile and inference. The ste
 
 from irbench.runs.run_modes import RunMode
 
-RUN_MODE = RunMode("cold", "cold_starts", measure="run.run", views="view.cold_views")
+RUN_MODE = RunMode("asked.cold", "cold_starts", measure="run.ColdStarts", views="view.cold_views")
 PAGE = "docs/cold-starts-and-memory.md"

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import count, product
+from itertools import product
 from pathlib import Path
 from typing import TypeAlias, cast, get_args
 
 from irbench.core import registry
 from irbench.core.activity import Activity
 from irbench.core.cold_row import CacheState, ColdLaunch, ColdRow, ColdTable
-from irbench.core.result import RunDocument
 from irbench.core.row import LaunchesStop
-from irbench.measure.clock import Stopwatch, now_ns
-from irbench.runner.plan import GraphRefused, PlannedGroup, with_other_graphs
-from irbench.runner.request import RunRequest
-from irbench.runner.rounds import CellOutcome, Rounds
+from irbench.measure.clock import now_ns
+from irbench.runner.plan import GraphRefused
+from irbench.runner.rounds import CellOutcome
 from irbench.runner.rows_alone import leave_absent
-from irbench.runner.run_progress import Listener
 from irbench.runner.workers import CellFailed, Setting, checked, runnable_form, setting_of
-from irbench.spec import Artifact, Cell, Group
+from irbench.runs.mode_tables import ModeTable, TableTask
+from irbench.spec import Artifact, Cell
 from irbench.stats.run_modes.cold_start import derive_cold_table
 from irbench.stats.workload_facts import given_inputs, table_of
-from irbench.store.runs import RunWriter
 from irbench.system import page_cache
-from irbench.system.signals import signals_deferred
 from irbench.worker.cold_start_host import FirstAnswer
 from irbench.worker.model_files import read_external_files
 
@@ -66,28 +62,6 @@ def with_caches_in(cell: Cell, folder: Path) -> Cell:
 _CACHES = cast("tuple[CacheState, ...]", get_args(CacheState))
 
 
-def run(
-    request: RunRequest, groups: Sequence[PlannedGroup], scratch: Path, writer: RunWriter, listen: Listener
-) -> RunDocument:
-    """Measure the cold starts of the planned groups and return the document, which is also in the store.
-
-    An interrupt ends the run; every finished launch is in the document, whose last table says so.
-    """
-    writer.commit(replace(writer.document, tables_planned=len(groups)))
-    watch, waiting, numbers = Stopwatch(), list(groups), count()
-    while waiting:
-        share = request.with_budget_for(1, len(waiting), watch.elapsed_s)
-        planned = waiting.pop(0)
-        try:
-            table = _ColdMeasurement(planned, share, scratch / f"group-{next(numbers)}", writer, listen).run()
-        except GraphRefused as refused:
-            waiting = [with_other_graphs(planned, refused), *waiting]
-            continue
-        if table.stopped_by == "interrupt":
-            return writer.document
-    return writer.commit(replace(writer.document, complete=True))
-
-
 @dataclass(kw_only=True)
 class _ColdCell(CellOutcome):
     """A cell, its launches by the state of the caches, and the files that it reads when it starts.
@@ -112,46 +86,26 @@ class _ColdCell(CellOutcome):
 _Turn: TypeAlias = tuple[_ColdCell, CacheState]
 
 
-class _ColdMeasurement:
+class ColdStarts(ModeTable[ColdTable]):
     """Launches the cells of one table in rounds until there are enough, or the time is up."""
 
-    def __init__(
-        self, planned: PlannedGroup, request: RunRequest, scratch: Path, writer: RunWriter, listen: Listener
-    ) -> None:
-        self._planned = planned
-        self._group: Group = planned.group
-        self._request = request
-        self._timing = request.timing
-        self._scratch = scratch
-        self._writer = writer
-        self._before = writer.document
-        self._rounds = Rounds(
-            model=planned.group.main.bundle.name,
-            most=request.timing.max_launches,
-            budget_s=request.timing.budget,
-            seed=f"cold/{request.seed}/{len(self._before.cold_starts)}",
-            listen=listen,
-            batch=planned.group.main.batch if len(request.batches or ()) > 1 else None,
-        )
-        self._candidates = [_ColdCell(cell, folder=scratch / f"warm-{cell.id}") for cell in planned.group.cells]
+    def __init__(self, task: TableTask) -> None:
+        super().__init__(task)
+        timing = task.request.timing
+        self._group = task.planned.group
+        self._rounds = task.rounds(timing.max_launches, timing.budget)
+        self._candidates = [_ColdCell(cell, folder=task.scratch / f"warm-{cell.id}") for cell in self._group.cells]
         self._setting: Setting | None = None
 
-    def run(self) -> ColdTable:
-        """Measure the table and return it; the store holds it too.
-
-        Raises:
-            GraphRefused: A cell needs the other form of its graph; nothing was measured.
-        """
-        leave_absent(self._candidates, self._planned.absent)
-        try:
-            self._rounds.say(Activity("expected-outputs"))
-            self._setting = setting_of(self._planned, self._timing, self._writer.logs, self._scratch)
-            for candidate in self._able:
-                self._survey(candidate)
-            return self._commit(self._rounds.run(self._turns, self._launch, lambda: self._commit("unfinished")))
-        except KeyboardInterrupt:
-            with signals_deferred():  # who interrupts once more must not lose what the first one kept
-                return self._commit("interrupt")
+    def measure(self) -> LaunchesStop:
+        """Start each cell once untimed, then launch them in rounds."""
+        task = self.task
+        leave_absent(self._candidates, task.planned.absent)
+        self._rounds.say(Activity("expected-outputs"))
+        self._setting = setting_of(task.planned, task.request.timing, task.writer.logs, task.scratch)
+        for candidate in self._able:
+            self._survey(candidate)
+        return self._rounds.run(self._turns, self._launch, lambda: self.commit("unfinished"))
 
     @property
     def _able(self) -> list[_ColdCell]:
@@ -186,7 +140,7 @@ class _ColdMeasurement:
         if candidate.failure is not None:  # it failed earlier in this round
             return
         self._rounds.say(Activity("cold-launch" if cache == "cold" else "warm-launch", candidate.cell.label))
-        fresh = self._scratch / f"{candidate.cell.id}-{self._rounds.finished}"
+        fresh = self.task.scratch / f"{candidate.cell.id}-{self._rounds.finished}"
         if cache == "cold":
             page_cache.drop(candidate.files)
         else:
@@ -211,8 +165,8 @@ class _ColdMeasurement:
         launch = ColdLaunch(self._rounds.finished, phases, 0, resident_share, answer.read_bytes)
         return replace(launch, own_ns=max(0, whole_ns - launch.ready_ns))
 
-    def _commit(self, stopped_by: LaunchesStop) -> ColdTable:
-        """Derive the table again from the launches and put it into the store's document."""
+    def table(self, stopped_by: LaunchesStop) -> ColdTable:
+        """Return the table, derived from the launches so far."""
         expected = None if self._setting is None else self._setting.expected
         raw = table_of(
             ColdTable,
@@ -224,12 +178,9 @@ class _ColdMeasurement:
             seconds=self._rounds.watch.elapsed_s,
             rows=tuple(candidate.as_row(cache) for cache in _CACHES for candidate in self._candidates),
             warnings=() if expected is None else expected.warnings,
-            notes=self._planned.notes,
+            notes=self.task.planned.notes,
             given_inputs=given_inputs(self._group.main.feeding),
             verified_against=None if expected is None else expected.source,
         )
-        table = derive_cold_table(
-            raw, self._group.baseline, self._timing, allow_mixed=self._request.compares_all_precisions
-        )
-        self._writer.commit(replace(self._writer.document, cold_starts=(*self._before.cold_starts, table)))
-        return table
+        request = self.task.request
+        return derive_cold_table(raw, self._group.baseline, request.timing, allow_mixed=request.compares_all_precisions)

@@ -22,7 +22,7 @@ from irbench.options.conditions import Condition
 from irbench.options.run import RunOptions
 from irbench.runs.measurement import StoredRun, measure
 from irbench.runs.planned_graphs import ModelChanged, requires_graphs
-from irbench.runs.stored_plan import own_code_obstacle, refuse_stored_folders, stored_options
+from irbench.runs.repetition import own_code_obstacle, refuse_stored_folders, stored_options
 from irbench.system import host
 from irbench.worker.requested_confinement import is_confinement_asked_for
 
@@ -107,7 +107,7 @@ def _repetition(base: RunDocument, new: RunDocument, comparison: RunComparison) 
         before = stored_options(base.plan).models
     except IrbenchError:
         before = ()
-    same = set(before) & set(options.models) or set(base.plan.get("models", ())) & set(new.plan["models"])
+    same = set(before) & set(options.models) or set(base.plan.models) & set(new.plan.models)
     if before and not same:  # two files of one name would have other names beside each other, and no row of theirs
         both = replace(options, models=(*before, *options.models), baseline=None)
         return _Repetition(both, "both", (base, new))

@@ -6,5 +6,5 @@ perf and toplev count them. Launches that are counted are not timed.
 
 from irbench.runs.run_modes import RunMode
 
-RUN_MODE = RunMode("counting", "counters", measure="run.run", views="view.counter_views", follows_speeds=True)
+RUN_MODE = RunMode("counting", "counters", measure="run.Counters", views="view.counter_views", follows_speeds=True)
 PAGE = "docs/counters.md"

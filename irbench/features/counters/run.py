@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count, pairwise
 from pathlib import Path
@@ -22,8 +22,7 @@ from irbench.core.counter_row import (
     counted_with,
 )
 from irbench.core.record import Failure, Stage
-from irbench.core.result import GroupResult, RunDocument
-from irbench.core.row import ENDED_EARLY, LaunchesStop
+from irbench.core.row import LaunchesStop
 from irbench.measure.clock import Stopwatch
 from irbench.measure.perf_stat import CountingFailed, PerfStat, TopLev
 from irbench.perf_events.counter_plan import Counting
@@ -32,17 +31,13 @@ from irbench.perf_events.perf_output import CountedPhase, PerfReading, read_inte
 from irbench.perf_events.topdown import shares_of
 from irbench.runner.continuation import as_begun
 from irbench.runner.neighbours import Neighbours, neighbour_tasks
-from irbench.runner.plan import PlannedGroup
 from irbench.runner.reference import ReferenceOutputs
-from irbench.runner.request import RunRequest
-from irbench.runner.rounds import CellOutcome, Rounds
-from irbench.runner.run_progress import Listener
+from irbench.runner.rounds import CellOutcome
 from irbench.runner.workers import CellFailed, CellWorker, Setting
+from irbench.runs.mode_tables import ModeTable, TableTask
 from irbench.spec import Cell
 from irbench.stats.counter_figures import derive_counter_table
 from irbench.stats.workload_facts import bound_shapes
-from irbench.store.runs import RunWriter
-from irbench.system.signals import signals_deferred
 from irbench.worker.cell import PreparedSession, Warmed
 from irbench.worker.cell_hosts import SoakBlock
 
@@ -178,27 +173,6 @@ def _timeline(phase: CountedPhase, steps: tuple[tuple[float, PerfReading], ...],
     )
 
 
-def run(
-    request: RunRequest, groups: Sequence[PlannedGroup], scratch: Path, writer: RunWriter, listen: Listener
-) -> RunDocument:
-    """Count the rows of every table that has none, and return the document, which is also in the store.
-
-    An interrupt ends the run; every finished launch is in the document, whose last table says so.
-    """
-    finished = tuple(table for table in writer.document.counters if table.stopped_by not in ENDED_EARLY)
-    writer.commit(replace(writer.document, counters=finished))
-    timed_s = sum(table.seconds for table in writer.document.groups)
-    watch = Stopwatch(timed_s + sum(table.seconds for table in finished))
-    for number, speeds in list(enumerate(writer.document.groups))[len(finished) :]:
-        share = request.with_budget_for(1, len(groups) - number, watch.elapsed_s)
-        (planned,) = as_begun([groups[number]], [speeds])
-        table = _CounterMeasurement(planned, speeds, number, share, scratch / f"counted-{number}", writer, listen).run()
-        is_last = number + 1 == len(groups)
-        if table.stopped_by == "interrupt" or (table.timelines_stopped_by == "interrupt" and not is_last):
-            return writer.document
-    return writer.commit(replace(writer.document, complete=True))
-
-
 @dataclass(kw_only=True)
 class _Counted(CellOutcome):
     """A cell, and its launches."""
@@ -214,59 +188,46 @@ class _Counted(CellOutcome):
         return self.row(CounterRow, state, launches=tuple(self.launches), **timeline)
 
 
-class _CounterMeasurement:
+class Counters(ModeTable[CounterTable]):
     """Launches the rows of one table in rounds until there are enough, or the time is up."""
 
-    def __init__(
-        self,
-        planned: PlannedGroup,
-        speeds: GroupResult,
-        number: int,
-        request: RunRequest,
-        scratch: Path,
-        writer: RunWriter,
-        listen: Listener,
-    ) -> None:
-        assert request.counting is not None
-        self._counting: Counting = request.counting
+    def __init__(self, task: TableTask) -> None:
+        super().__init__(task)
+        assert task.request.counting is not None
+        self._counting: Counting = task.request.counting
+        speeds = task.writer.document.groups[task.number]
+        (planned,) = as_begun([task.planned], [speeds])
         self._group = planned.group
-        self._number = number
-        self._timing = request.timing
-        self._scratch = scratch
-        self._writer = writer
-        self._before = writer.document.counters
-        self._rounds = Rounds(
-            model=self._group.main.bundle.name,
-            most=self._counting.plan.launches,
-            budget_s=request.timing.budget,
-            seed=f"counters/{request.seed}/{number}",
-            listen=listen,
+        self._timing = task.request.timing
+        self._rounds = task.rounds(
+            self._counting.plan.launches,
+            self._timing.budget,
             rounds_ahead=1 if self._counting.plan.timeline_ms is None else 2,  # the timelines are one more
-            batch=self._group.main.batch if len(request.batches or ()) > 1 else None,
         )
         ok = {row.id: row for row in speeds.cells if row.state == "ok"}
         self._rows = [_Counted(cell, effective=ok[cell.id].effective) for cell in self._group.cells if cell.id in ok]
         # answers were compared with the expected ones when speeds were measured
-        self._setting = Setting(planned, request.timing, writer.logs, ReferenceOutputs(None, None), self._rounds.watch)
+        unverified, watch = ReferenceOutputs(None, None), self._rounds.watch
+        self._setting = Setting(planned, self._timing, task.writer.logs, unverified, watch)
         self._files = count()
         self._longest_launch_s = 0.0
-        self._stopped_by: LaunchesStop = "interrupt"
+        self._launches_stopped_by: LaunchesStop | None = None
         self._timelines_stopped_by: TimelineStop | None = None
 
-    def run(self) -> CounterTable:
-        """Count and return the table; the store holds it too."""
-        self._scratch.mkdir(parents=True, exist_ok=True)
+    def measure(self) -> LaunchesStop:
+        """Count the rows in rounds, then take their timelines."""
         for row in self._rows:
             if row.cell.program is not None and row.cell.program.kind == "command":
                 row.leave(Failure("plan", "A command of your own runs in a process that irbench does not follow"))
-        try:
-            self._stopped_by = self._rounds.run(lambda: self._able, self._launch, lambda: self._commit("unfinished"))
-            self._timelines_stopped_by = self._take_timelines()
-        except KeyboardInterrupt:
-            if self._stopped_by != "interrupt":
-                self._timelines_stopped_by = "interrupt"
-        with signals_deferred():  # who interrupts once more must not lose what the first one kept
-            return self._commit(self._stopped_by)
+        stopped_by = self._rounds.run(lambda: self._able, self._launch, lambda: self.commit("unfinished"))
+        self._launches_stopped_by = stopped_by
+        self._timelines_stopped_by = self._take_timelines()
+        return stopped_by
+
+    @property
+    def ends_run(self) -> bool:
+        """Whether its timelines were interrupted."""
+        return self._timelines_stopped_by == "interrupt"
 
     @property
     def _able(self) -> list[_Counted]:
@@ -298,16 +259,18 @@ class _CounterMeasurement:
         return None
 
     def _folder(self) -> Path:
-        return self._scratch / str(next(self._files))
+        return self.task.scratch / str(next(self._files))
 
-    def _commit(self, stopped_by: LaunchesStop) -> CounterTable:
-        """Derive the table again from the launches and put it into the store's document."""
+    def table(self, stopped_by: LaunchesStop) -> CounterTable:
+        """Return the table, derived from the launches so far."""
         counting, main = self._counting, self._group.main
-        table = derive_counter_table(
+        if stopped_by == "interrupt" and self._launches_stopped_by is not None:
+            stopped_by, self._timelines_stopped_by = self._launches_stopped_by, "interrupt"
+        return derive_counter_table(
             counted_with(
                 CounterTable,
                 counting,
-                table=self._number,
+                table=self.task.number,
                 model=main.bundle.name,
                 batch=main.batch,
                 shapes=bound_shapes(main),
@@ -321,5 +284,3 @@ class _CounterMeasurement:
                 rows=tuple(row.as_row() for row in self._rows),
             )
         )
-        self._writer.commit(replace(self._writer.document, counters=(*self._before, table)))
-        return table

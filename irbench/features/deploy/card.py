@@ -8,7 +8,7 @@ from irbench.core.plain_text import plain
 from irbench.core.quantities import plural, significant
 from irbench.core.row import Spans
 from irbench.render.accuracy_texts import accuracy_text, measure_text
-from irbench.render.speed_table import confidence_of, context_of, headline
+from irbench.render.speed_table import context_of, headline
 from irbench.render.table_title import command_text, machine_text, title, versions
 from irbench.runs.stored_rows import PlannedRow, StoredRow, settings_texts
 
@@ -79,7 +79,7 @@ def _figures(stored: StoredRow) -> Iterator[str]:
     row, table = stored.row, stored.table
     assert row.latency_ms is not None
     launches = plural(row.launches_measured or table.launches, "launch")
-    confidence = confidence_of(stored.document.plan)
+    confidence = stored.document.plan.confidence
     interval = _interval(row.p50_over_launches, confidence)
     yield f"Latency: {significant(row.latency_ms.p50)} ms per call (p50){interval}, over {launches}."
     if row.generation is not None:

@@ -25,6 +25,7 @@ from irbench.features.doctor.options import DoctorOptions
 from irbench.features.doctor.report import NotKept
 from irbench.measure.clock import Stopwatch, utc_now
 from irbench.measure.lock import MeasurementLock
+from irbench.options.run import RunOptions
 from irbench.options.values import cpu_list
 from irbench.requests.known_refusals import without_refused_rows
 from irbench.requests.resolve import resolve_backends
@@ -210,9 +211,8 @@ class _ProductRuns:
             backends=self.plan.backends,
             precisions=_PRECISIONS,
             threads=self.plan.threads,
-            cpus=self.options.cpus,
-            io="bound",
-            apart=True,
+            asked=RunOptions(cpus=self.options.cpus, io="bound", apart=True),
+            is_repeatable=False,
             timing=self.plan.timing,
             is_part_of="peak",
         )

@@ -18,6 +18,7 @@ from irbench.features.doctor.options import DoctorOptions
 from irbench.notices import Context, Note
 from irbench.notices.notes import ChosenBackend, ChosenModel
 from irbench.onnx.probe_graph import matmul
+from irbench.options.run import RunOptions
 from irbench.requests.resolve import resolve_backends, resolve_bundles
 from irbench.requests.run_requests import allowed_cpus, total_threads
 from irbench.runner.request import RunRequest
@@ -149,7 +150,8 @@ def self_comparison_request(model: str, options: DoctorOptions, scratch: Path, s
         backends=(backend, backend),
         notes=notes,
         threads=(total_threads(options.threads, cpus),),
-        cpus=cpus,
+        asked=RunOptions(cpus=cpus),
+        is_repeatable=False,
         budget_s=options.budget,
     ).with_budget_for(1, 1)
 

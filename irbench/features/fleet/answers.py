@@ -106,8 +106,7 @@ def _claims(outcome: JobOutcome) -> set[tuple[str, str]]:
 
 def _has_batches(document: RunDocument, table: SweepTable) -> bool:
     batches = {*table.values("batch"), *filter(None, [table.batch_before])}
-    sent = document.plan.get("batches")  # which may be anything
-    return not batches or (isinstance(sent, list | tuple) and {*map(repr, sent)} == {*map(repr, batches)})
+    return not batches or {*map(repr, document.plan.batches or ())} == {*map(repr, batches)}
 
 
 def _has_settings(document: RunDocument, table: SweepTable, key: str) -> bool:
@@ -116,8 +115,8 @@ def _has_settings(document: RunDocument, table: SweepTable, key: str) -> bool:
     asked = {word.strip() for value in values for word in str(value).split(",")}
     if not asked or (key != "backends" and not all(word.isdecimal() for word in asked)):
         return True
-    sent = document.plan.get(key)
-    return isinstance(sent, list | tuple) and all({str(value), str(value).partition(":")[0]} & asked for value in sent)
+    sent = getattr(document.plan, key)
+    return bool(sent) and all({str(value), str(value).partition(":")[0]} & asked for value in sent)
 
 
 def _is_of_machine(document: RunDocument, facts: TargetFacts) -> bool:
@@ -129,4 +128,4 @@ def _is_of_machine(document: RunDocument, facts: TargetFacts) -> bool:
 
 def _is_named_after(document: RunDocument, request: JobRequest, table: SweepTable) -> bool:
     name = f"{request.name} {table.label}"[:LONGEST_NAME].strip()
-    return document.plan.get("name") in (name, f"{name} search")
+    return document.plan.name in (name, f"{name} search")

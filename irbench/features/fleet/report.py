@@ -318,9 +318,7 @@ def rows_of_tables(
 
 def _measured(table: FleetTable, document: RunDocument, price: float | None) -> Iterator[MachineRow]:
     """Yield the rows of a run; of a search, that of the recommended setting."""
-    from irbench.render.speed_table import confidence_of
-
-    confidence = confidence_of(document.plan)
+    confidence = document.plan.confidence
     for group in document.groups:
         names = distinguish({cell.id: name_of(cell, cell.model or group.model) for cell in group.cells})
         for cell in filter(partial(_is_shown, table), group.cells):

@@ -39,9 +39,9 @@ from irbench.runs.measurement import (
     refuse_within_a_worker,
 )
 from irbench.runs.planned_graphs import requires_graphs
+from irbench.runs.repetition import own_code_obstacle, refuse_stored_folders, stored_options
 from irbench.runs.results import Interrupted, Run
 from irbench.runs.run_destination import RunDestination
-from irbench.runs.stored_plan import own_code_obstacle, refuse_stored_folders, stored_options
 from irbench.spec import Timing
 from irbench.spec.generation import PROMPT
 from irbench.stats.rederive import planned_timing
@@ -114,8 +114,8 @@ def gate_with(options: GateOptions, reporter: Reporter) -> Gate:
     request = replace(request, timing=_timing(request.timing, options.limit))
     what = " and ".join(Path(model).name for model in asked.run.models)
     with measuring(what, insist=asked.run.no_lock) as lock, scratch_folder() as folder:
-        request = replace(request, batches=_batches(asked, reporter))
-        request, groups = plan_run(request, asked.run, folder, reporter, keep=partial(_paired, asked))
+        request = request.asking(batch=_batches(asked, reporter))
+        request, groups = plan_run(request, folder, reporter, keep=partial(_paired, asked))
         if watch.elapsed_s >= options.budget:  # one launch still verifies the outputs, and shows what others need
             reporter.say(
                 f"warning: preparing the models took {watch.elapsed_s:.0f} s, the whole --budget of"

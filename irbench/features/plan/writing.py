@@ -13,7 +13,7 @@ from irbench.features.plan import reading
 from irbench.features.plan.expansion import AXES, COMPARABLE, DEFAULTS, USUAL_ROWS
 from irbench.options.run import RUN, RunOptions, plan_key
 from irbench.options.values import RunName, run_name
-from irbench.runs.stored_plan import stored_options
+from irbench.runs.repetition import stored_options
 from irbench.store.folders import results_option
 from irbench.store.listing import find_run, sweep_called
 from irbench.store.runs import load_document

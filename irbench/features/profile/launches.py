@@ -93,7 +93,7 @@ class Profiling:
             model=begun.model,
             most=task.plan.launches,
             budget_s=task.plan.budget_s,
-            seed=f"profile/{task.request.seed}",
+            seed=f"profile/{task.request.asked.seed}",
             listen=listen,
             counted="launch",
         )
@@ -101,7 +101,7 @@ class Profiling:
         self._candidates = list(map(_ProfiledCell, cells, begun.cells))
         self._notes: tuple[Note, ...] = begun.notes
         self._setting: Setting | None = None
-        self._cpus = host.allowance(task.request.cpus).cpus
+        self._cpus = host.allowance(task.request.asked.cpus).cpus
 
     def run(self) -> ProfileDocument:
         """Launch until there are enough launches, or the time is up."""

@@ -123,7 +123,7 @@ def profile_with(settings: ProfileSettings, run: RunOptions, reporter: Reporter)
     if plan.budget_s != ProfilePlan.budget_s:
         request = replace(request, timing=request.timing.within_budget(plan.budget_s))
     with measuring(f"profile {name}", insist=options.no_lock), scratch_folder() as folder:
-        request, groups = planned(request, options, folder, reporter.say, reporter.status)
+        request, groups = planned(request, folder, reporter.say, reporter.status)
         table = with_capable_backends(groups[0], were_named=bool(options.backends))
         if not table.can_run:
             failure = next(iter(table.absent.values()))

@@ -24,6 +24,7 @@ from irbench.across_runs.differences import fingerprint
 from irbench.across_runs.measured_cells import CellKey, MeasuredGraph, key_of, measured_graphs
 from irbench.core.result import Condition, GroupResult, NoWinner
 from irbench.core.row import CellResult
+from irbench.core.stored_plan import StoredPlan
 from irbench.errors import IrbenchError
 from irbench.notices import AnyMark, AnyWarn
 from irbench.stats.rederive import rederive
@@ -121,7 +122,7 @@ class Receipt:
     irbench_version: str
     machine: str
     environment: Mapping[str, Any]
-    plan: Mapping[str, Any]
+    plan: StoredPlan
     launches: Mapping[str, str]
     graphs: tuple[MeasuredGraph, ...]
     claims: tuple[Claim, ...]

@@ -29,7 +29,7 @@ from irbench.options.run import RunOptions
 from irbench.options.values import RunName, run_name
 from irbench.runs.measurement import measure
 from irbench.runs.planned_graphs import ModelChanged, requires_graphs
-from irbench.runs.stored_plan import own_code_obstacle, refuse_stored_folders, stored_options
+from irbench.runs.repetition import own_code_obstacle, refuse_stored_folders, stored_options
 from irbench.store.file_errors import explained, read_bytes
 from irbench.store.folders import default_root, results_option
 from irbench.store.listing import find_run

@@ -206,9 +206,7 @@ class AnswerJudge:
         run, backend = self._run, BackendAddress.parse(self._expected.backend)
         checked = requested(run)
         deadline_s = checked.timing.within_budget(budget_s).deadline_after(0.0).seconds
-        request = VerificationRequest(
-            bundle, (backend,), shapes, None, inputs, settings=checked.options, deadline_s=deadline_s
-        )
+        request = VerificationRequest(bundle, (backend,), shapes, None, inputs, settings=run.set, deadline_s=deadline_s)
         return replace(request, precisions=checked.precisions) if run.precision else request
 
     def _verified(self, request: VerificationRequest, scratch: Path) -> WholeGraph:

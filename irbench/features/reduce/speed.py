@@ -127,7 +127,7 @@ class SpeedJudge:
             budget_s=min(timing.budget, budget_s),
             is_part_of="reduce",
         )
-        request, groups = planned(request, run, scratch, reporter.say, reporter.status)
+        request, groups = planned(request, scratch, reporter.say, reporter.status)
         (group,) = groups
         slow = self._cells(group)[0]
         return request, replace(group, group=replace(group.group, baseline=slow.id))

@@ -13,7 +13,7 @@ from irbench.errors import IrbenchError
 from irbench.pages.result import HasPage, PageResult
 from irbench.render.columns.neighbours import has_neighbours
 from irbench.runner.plan import PlannedGroup
-from irbench.runs.stored_plan import stored_options
+from irbench.runs.repetition import stored_options
 from irbench.runs.stored_rows import GraphGone, StoredRow, fastest_row, planned_again, program_of_row, row_of_plan
 from irbench.store.listing import find_run, list_runs
 from irbench.store.profiles import find_profile
@@ -92,7 +92,7 @@ def _programs(document: RunDocument) -> Iterator[tuple[int, RowProgram]]:
 def _planned(document: RunDocument, scratch: Path) -> tuple[PlannedGroup, ...] | NoProgram:
     """Return the tables of a run, planned once; who stored it chooses no data that is read for a page, and no code."""
     try:
-        options = stored_options({**document.plan, "environments": ()})
+        options = stored_options(replace(document.plan, environments=()))
         if options.inputs.data is not None:
             return "data"
         if options.cells or options.metric is not None:
@@ -163,7 +163,7 @@ def _compared(root: Path, runs: Sequence[StoredRun]) -> Iterator[PageResult]:
 
 def _named(comparison: RunComparison, runs: Sequence[StoredRun]) -> RunComparison:
     """Return a comparison whose sides are called as their runs are, by their ids where these are called the same."""
-    names = {document.run_id: str(document.plan.get("name") or document.run_id) for document, _ in runs}
+    names = {document.run_id: document.plan.name or document.run_id for document, _ in runs}
     if len(set(names.values())) < len(names):
         names = {run_id: run_id for run_id in names}
     base, new = (replace(side, name=names[side.runs[-1]]) for side in (comparison.base, comparison.new))

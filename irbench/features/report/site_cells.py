@@ -55,9 +55,9 @@ def kind_of(cell: MachineCell) -> Kind:
     plan, row = cell.run.document.plan, cell.row
     if row.requested.beside is not None:
         return "corun"
-    if cell.setting.key.new_tokens or plan.get("generate"):
+    if cell.setting.key.new_tokens or plan.generate:
         return "generation"
-    return "training" if plan.get("training") or row.loss is not None else "inference"
+    return "training" if plan.training or row.loss is not None else "inference"
 
 
 class MatrixPlace(NamedTuple):
@@ -192,7 +192,7 @@ def moment_of(run: TimedRun) -> str:
 
 def run_name(run: TimedRun) -> str:
     """Return what a run is called."""
-    return plain(str(run.document.plan.get("name") or run.document.run_id))
+    return plain(run.document.plan.name or run.document.run_id)
 
 
 def models_text(run: TimedRun) -> str:

@@ -24,7 +24,7 @@ from irbench.render.columns.declaration import RowSource
 from irbench.render.footer import footer, incomplete, mismatches, not_applicable, shown_warnings, whole_warnings
 from irbench.render.neighbour_texts import slowdown_matrix
 from irbench.render.plain_answer import is_of_ratio, plain_details, plain_headline, recommendation
-from irbench.render.speed_table import confidence_of, context_of, group_table, headline, without_roofline
+from irbench.render.speed_table import context_of, group_table, headline, without_roofline
 from irbench.render.stage_table import stage_sentences
 from irbench.render.table_title import command_text, origin_lines, title
 from irbench.render.tables_below import tables_below
@@ -98,7 +98,7 @@ def _run(document: RunDocument, folder: Path, number: int, programs: Programs, *
         sections=tuple(sections) or (PageSection(f"{key}-none", "", "The run holds no table.", ()),),
         facts=tuple(("" if place else "Run", plain(fact)) for place, fact in enumerate(facts)),
         commands=(("Repeat it", plain(command)),) if command else (),
-        note=plain(str(document.plan.get("note") or "")),
+        note=plain(document.plan.note),
         incomplete=plain(incomplete(document)),
     )
 
@@ -117,7 +117,7 @@ def _table(document: RunDocument, place: int, key: str, number: int) -> PageSect
     result = without_roofline(document.groups[place])
     context = context_of(result, document.environment, document.plan)
     rows = chart_rows(result, number)
-    confidence = confidence_of(document.plan)
+    confidence = document.plan.confidence
     shown = group_table(result, confidence, whole_reasons=True)
     answer, whole = plain(plain_headline(result)), plain(headline(result, context))
     notes = chain(
@@ -179,7 +179,7 @@ def _below(result: GroupResult, key: str, confidence: float) -> Iterator[PageGri
 
 def _slowdowns(document: RunDocument, key: str) -> Iterator[PageSection]:
     """Yield the slowdowns of all tables of a co-run, which come first: they are its answer."""
-    if (matrix := slowdown_matrix(document.groups, confidence_of(document.plan))) is not None:
+    if (matrix := slowdown_matrix(document.groups, document.plan.confidence)) is not None:
         yield PageSection(key, matrix.title, plain(matrix.headline), (grid_of(matrix.table, f"{key}-grid"),))
 
 
@@ -243,4 +243,4 @@ def _names(documents: Sequence[RunDocument]) -> list[str]:
 
 def _name(document: RunDocument) -> str:
     models = dict.fromkeys(table.model for table in document.tables)
-    return plain(str(document.plan.get("name") or "") or ", ".join(models) or document.run_id)
+    return plain(document.plan.name or ", ".join(models) or document.run_id)

@@ -249,7 +249,7 @@ def _checked(folder: Path) -> _BroughtRun:
     whole = read_bytes(at, follow=False, most_bytes=LARGEST_DOCUMENT_BYTES)
     document = decode_document(whole, str(at))
     try:
-        msgspec.convert(document.plan.get("timing", {}), prepared(Timing))
+        msgspec.convert(document.plan.timing, prepared(Timing))
         for name in document.launches:
             at = folder / name
             _require_fitting(decode_launch(read_launch(folder, name, document), str(at)), document)

@@ -37,9 +37,7 @@ from irbench.runner.continuation import (
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runs.measurement import StoredRun, measure_planned, plan_run, refuse_within_a_worker
-from irbench.runs.results import Run, finished_run
-from irbench.runs.run_destination import describe_environment, planned_run
-from irbench.runs.stored_plan import (
+from irbench.runs.repetition import (
     environments_obstacle,
     measuring_command,
     own_code_obstacle,
@@ -47,6 +45,8 @@ from irbench.runs.stored_plan import (
     repetition_refusal,
     stored_options,
 )
+from irbench.runs.results import Run, finished_run
+from irbench.runs.run_destination import describe_environment, planned_run
 from irbench.store.folders import default_root, results_option
 from irbench.store.listing import find_run, list_runs, resumable_runs
 from irbench.store.runs import RunWriter, Store
@@ -99,7 +99,7 @@ def resume_with(options: ResumeOptions, reporter: Reporter) -> StoredRun:
     if training is not None:
         return measure_training(run_options.models[0], training.options, run_options, reporter, training)
     with measuring(f"the rest of run {document.run_id}", insist=options.no_lock) as lock, scratch_folder() as scratch:
-        request, groups = plan_run(requested(run_options), run_options, scratch, reporter, continued.as_begun)
+        request, groups = plan_run(requested(run_options), scratch, reporter, continued.as_begun)
         return measure_planned(request, groups, scratch, continued, lock, reporter, watch=watch)
 
 
@@ -151,7 +151,7 @@ def _require_resumable(document: RunDocument, root: Path) -> None:
             hint="Continue the sweep with its plan: irbench sweep PLAN --resume",
         )
     begin_again = f"Begin it again: {measuring_command(plan)}"
-    if plan.get("is_part_of"):
+    if plan.is_part_of:
         raise IrbenchError(f"{run} was measured by {command_of_part(plan)}, which is not continued.", hint=begin_again)
     kind = run_kind(plan)
     if kind is not None and not kind.is_continued:
@@ -175,9 +175,9 @@ def _asked_before(document: RunDocument, options: ResumeOptions, training: Begun
     _require_unchanged(
         document, changed_environment(document, describe_environment()), options.results or default_root()
     )
-    environments = document.plan.get("environments") or ()
+    environments = document.plan.environments
     plan = document.plan if training is None else training.plan
-    stored = stored_options({**plan, "environments": ()}, results_option(options.results))
+    stored = stored_options(replace(plan, environments=()), results_option(options.results))
     refuse_stored_folders(stored)
     own_code = own_code_obstacle(stored, () if training is None else training.own_code)
     obstacle = None if options.allow_own_code else own_code or environments_obstacle(environments)

@@ -10,6 +10,6 @@ from irbench.terminal.commands import Command
 
 COMMANDS = (Command("serve", "Measure", "Measure latency and sustained load of requests.", rank=4),)
 RUN_MODE = RunMode(
-    "serving", "serving", measure="served_rows.run", views="view.serving_views", figures="charts.figures_of_loads"
+    "serving", "serving", measure="served_rows.Loads", views="view.serving_views", figures="charts.figures_of_loads"
 )
 PAGE = "docs/serving.md"

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 
 from irbench.core.activity import Activity
 from irbench.core.record import BlockEvidence, CellLaunch, Failure, LaunchRecord, ServedLoad
-from irbench.core.result import RunDocument
 from irbench.core.row import LaunchesStop
 from irbench.core.serving_row import ServingRow, ServingTable
 from irbench.measure.disturbances import snapshot
 from irbench.notices import AnyWarn
 from irbench.runner.launch import block_evidence
-from irbench.runner.plan import PlannedGroup, by_workload
-from irbench.runner.request import RunRequest
-from irbench.runner.rounds import CellOutcome, Rounds
+from irbench.runner.plan import by_workload
+from irbench.runner.rounds import CellOutcome
 from irbench.runner.rows_alone import attempted, leave_absent, require_right, verify_again, warmed_up
-from irbench.runner.run_progress import Listener
 from irbench.runner.workers import CellFailed, CellWorker, Setting, setting_of
+from irbench.runs.mode_tables import ModeTable, TableTask
 from irbench.spec import Cell
 from irbench.spec.serving import SAMPLES_OF_QUERY, OfferedLoad, Queueing, ServingPlan
 from irbench.stats.intervals import FEWEST_LAUNCHES
@@ -36,9 +33,7 @@ from irbench.stats.run_modes.serving import (
     test_level,
 )
 from irbench.stats.workload_facts import given_inputs, table_of
-from irbench.store.runs import RunWriter
 from irbench.system import host
-from irbench.system.signals import signals_deferred
 from irbench.worker.cell import Response, Warmed
 
 _FEWEST_REQUESTS = 10
@@ -49,21 +44,6 @@ _HARDLY_BUSY = 1 / 8
 """Of the rate at which a row answers requests that are all there: below it, calls are seldom side by side."""
 _CAPACITY_SHARE = 0.5
 """How long a search measures how many requests a row answers at most, as a share of a load's time."""
-
-
-def run(
-    request: RunRequest, groups: Sequence[PlannedGroup], scratch: Path, writer: RunWriter, listen: Listener
-) -> RunDocument:
-    """Give the rows of the planned groups their loads and return the document, which is also in the store.
-
-    An interrupt ends the run; every finished launch is in the document, whose last table says so.
-    """
-    writer.commit(replace(writer.document, tables_planned=len(groups)))
-    for number, planned in enumerate(groups):
-        table = _Serving(planned, request, number, scratch / f"group-{number}", writer, listen).run()
-        if table.stopped_by == "interrupt":
-            return writer.document
-    return writer.commit(replace(writer.document, complete=True))
 
 
 @dataclass
@@ -79,59 +59,42 @@ class _Served(CellOutcome):
     launches: int = 0
 
 
-class _Serving:
-    """Launches the cells of one table in rounds, and keeps the store up to date."""
+class Loads(ModeTable[ServingTable]):
+    """Launches the cells of one table in rounds."""
 
-    def __init__(
-        self,
-        planned: PlannedGroup,
-        request: RunRequest,
-        number: int,
-        scratch: Path,
-        writer: RunWriter,
-        listen: Listener,
-    ) -> None:
+    def __init__(self, task: TableTask) -> None:
+        super().__init__(task)
+        request = task.request
         assert request.serving is not None
-        self._planned, self._request, self._number = planned, request, number
-        self._group = planned.group
+        self._group = task.planned.group
         self._plan: ServingPlan = request.serving
-        self._scratch, self._writer = scratch, writer
-        self._before = writer.document
-        self._parts = by_workload(planned)
+        self._parts = by_workload(task.planned)
         rows = {
             cell.id: _Served(cell, part=place) for place, part in enumerate(self._parts) for cell in part.group.cells
         }
         self._rows = [rows[cell.id] for cell in self._group.cells]
-        self._notes = planned.notes
+        self._notes = task.planned.notes
         self._settings: list[Setting] = []
         self._launched: list[CellLaunch] = []
         self._blocks: list[BlockEvidence] = []
         self._records: list[LaunchRecord] = []
-        self._rounds = Rounds(
-            model=self._group.main.bundle.name,
-            most=FEWEST_LAUNCHES if request.budget_s is None else request.timing.max_launches,
-            budget_s=math.inf if request.budget_s is None else request.timing.budget,
-            seed=f"serve/{request.seed}/{number}",
-            listen=listen,
-            batch=self._group.main.batch if len(request.batches or ()) > 1 else None,
+        is_limited = request.budget_s is not None
+        self._rounds = task.rounds(
+            request.timing.max_launches if is_limited else FEWEST_LAUNCHES,
+            request.timing.budget if is_limited else math.inf,
         )
 
-    def run(self) -> ServingTable:
-        """Give every row its loads and return the table; the store holds it too."""
-        leave_absent(self._rows, self._planned.absent)
-        try:
-            self._rounds.say(Activity("expected-outputs"))
-            for place, part in enumerate(self._parts):
-                scratch = self._scratch / f"part-{place}"
-                self._settings.append(setting_of(part, self._request.timing, self._writer.logs, scratch))
-            stopped = self._rounds.run(
-                lambda: [row for row in self._rows if row.failure is None], self._launch, self._end_round
-            )
-            return self._commit(stopped)
-        except KeyboardInterrupt:
-            with signals_deferred():  # who interrupts once more must not lose what the first one kept
-                self._keep_launches()
-                return self._commit("interrupt")
+    def measure(self) -> LaunchesStop:
+        """Give every row its loads, in rounds."""
+        task = self.task
+        leave_absent(self._rows, task.planned.absent)
+        self._rounds.say(Activity("expected-outputs"))
+        for place, part in enumerate(self._parts):
+            scratch = task.scratch / f"part-{place}"
+            self._settings.append(setting_of(part, task.request.timing, task.writer.logs, scratch))
+        return self._rounds.run(
+            lambda: [row for row in self._rows if row.failure is None], self._launch, lambda: self.commit("unfinished")
+        )
 
     def _launch(self, row: _Served) -> None:
         setting = self._settings[row.part]
@@ -215,7 +178,7 @@ class _Serving:
         level = self._plan.level
         assert level is not None
         own = loads_by_rate(load for load in loads if load.offered.scenario == "server")
-        confidence = self._request.timing.confidence
+        confidence = self.task.request.timing.confidence
         return [Probe(rate, test_level(each, level, confidence), level.percentile) for (_, rate), each in own.items()]
 
     def _load(self, cell: Cell, rate_per_s: float, warmed: Warmed) -> OfferedLoad:
@@ -223,7 +186,8 @@ class _Serving:
         requests = self._requests((rate_per_s or self._answers_per_s(cell.load.batch, warmed)) * self._plan.seconds)
         if self._plan.scenario == "multistream":
             requests = SAMPLES_OF_QUERY * max(1, requests // SAMPLES_OF_QUERY)
-        return OfferedLoad(self._plan.scenario, requests, rate_per_s, self._request.seed * 1000 + self._rounds.finished)
+        seed = self.task.request.asked.seed * 1000 + self._rounds.finished
+        return OfferedLoad(self._plan.scenario, requests, rate_per_s, seed)
 
     def _answers_per_s(self, batch: int, warmed: Warmed) -> float:
         """Return about how many requests are answered per second where they follow answers, or are all there."""
@@ -270,24 +234,24 @@ class _Serving:
 
         require_right(row, sorted(responses, key=lambda response: response.request or 0), setting, where)
 
-    def _end_round(self) -> None:
+    def commit(self, stopped_by: LaunchesStop) -> ServingTable:
+        """Write what this round served so far, and put the table into the run's document."""
         self._keep_launches()
-        self._commit("unfinished")
+        return super().commit(stopped_by)
 
     def _keep_launches(self) -> None:
-        """Write what this round served so far; the next commit makes it part of the run."""
         if not self._launched:
             return
-        processors = len(host.allowance(self._request.cpus).cpus)
+        processors = len(host.allowance(self.task.request.asked.cpus).cpus)
         record = LaunchRecord(
-            self._number, len(self._records), tuple(self._launched), {}, tuple(self._blocks), processors=processors
+            self.task.number, len(self._records), tuple(self._launched), {}, tuple(self._blocks), processors=processors
         )
         self._launched, self._blocks = [], []
         self._records.append(record)
-        self._writer.add_launch(record)
+        self.task.writer.add_launch(record)
 
-    def _commit(self, stopped_by: LaunchesStop) -> ServingTable:
-        """Derive the table again and put it into the store's document."""
+    def table(self, stopped_by: LaunchesStop) -> ServingTable:
+        """Return the table, derived from the loads so far."""
         expected = [setting.expected for setting in self._settings]
         warnings: list[AnyWarn] = []
         for own in expected:
@@ -297,10 +261,10 @@ class _Serving:
             self._group.main,
             scenario=self._plan.scenario,
             level=self._plan.level,
-            confidence=self._request.timing.confidence,
+            confidence=self.task.request.timing.confidence,
             seconds=self._rounds.watch.elapsed_s,
             rounds=len(self._records),
-            group=self._number,
+            group=self.task.number,
             stopped_by=stopped_by,
             rows=tuple(row.row(ServingRow, row.state) for row in self._rows),
             warnings=tuple(warnings),
@@ -309,9 +273,7 @@ class _Serving:
             verified_against=expected[0].source if expected else None,
             batch_wait_ms=self._plan.queueing.batch_wait_ms,
         )
-        table = derive_serving_table(raw, self._records)
-        self._writer.commit(replace(self._writer.document, serving=(*self._before.serving, table)))
-        return table
+        return derive_serving_table(raw, self._records)
 
 
 def _rounded(rate_per_s: float) -> float:

@@ -222,7 +222,7 @@ def _refuse_samples_elsewhere(document: RunDocument, folder: Path) -> None:
 
 
 def _introduce(document: RunDocument, folder: Path) -> None:
-    name, note = (one_line(str(document.plan.get(key) or "")) for key in ("name", "note"))
+    name, note = one_line(document.plan.name), one_line(document.plan.note)
     called = f" ({name})" if name else ""
     say(f"run {document.run_id}{called} of {document.created}, in {folder}")
     if note:

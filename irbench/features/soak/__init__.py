@@ -8,5 +8,5 @@ from irbench.runs.run_modes import RunMode
 from irbench.terminal.commands import Command
 
 COMMANDS = (Command("soak", "Measure", "Detect memory growth and slowdown over time.", rank=3),)
-RUN_MODE = RunMode("soak", "soaks", measure="soaked_rows.run", views="view.soak_views")
+RUN_MODE = RunMode("soak", "soaks", measure="soaked_rows.Soak", views="view.soak_views")
 PAGE = "docs/cold-starts-and-memory.md"

@@ -3,43 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 
 from irbench.core.activity import Activity
 from irbench.core.record import Failure
-from irbench.core.result import RunDocument
 from irbench.core.soak_row import SoakRow, SoakSeries, SoakStop, SoakTable
 from irbench.measure.clock import Stopwatch
-from irbench.runner.plan import PlannedGroup
-from irbench.runner.request import RunRequest
 from irbench.runner.rounds import CellOutcome
 from irbench.runner.rows_alone import attempted, leave_absent, require_right, verify_again, warmed_up
-from irbench.runner.run_progress import Listener, Progress
+from irbench.runner.run_progress import Progress
 from irbench.runner.workers import CellFailed, CellWorker, Setting, setting_of
+from irbench.runs.mode_tables import ModeTable, TableTask
 from irbench.spec import SoakPlan
 from irbench.stats.run_modes.soak import derive_soak_table
 from irbench.stats.workload_facts import given_inputs, table_of
-from irbench.store.runs import RunWriter
 from irbench.system.signals import signals_deferred
 from irbench.worker.cell import Warmed
 from irbench.worker.cell_hosts import SoakBlock
-
-
-def run(
-    request: RunRequest, groups: Sequence[PlannedGroup], scratch: Path, writer: RunWriter, listen: Listener
-) -> RunDocument:
-    """Soak the rows of the planned groups and return the document, which is also in the store.
-
-    An interrupt ends the run; every block before it is in the document, whose last table says so.
-    """
-    writer.commit(replace(writer.document, tables_planned=len(groups)))
-    for number, planned in enumerate(groups):
-        table = _Soak(planned, request, scratch / f"group-{number}", writer, listen).run()
-        if table.stopped_by == "interrupt":
-            return writer.document
-    return writer.commit(replace(writer.document, complete=True))
 
 
 @dataclass
@@ -66,48 +46,36 @@ class _Soaked(CellOutcome):
         return self.row(SoakRow, self.state, series=SoakSeries(*columns) if self.calls else None)
 
 
-class _Soak:
-    """Calls the cells of one table, one after the other, and keeps the store up to date."""
+class Soak(ModeTable[SoakTable]):
+    """Calls the cells of one table, one after the other."""
 
-    def __init__(
-        self, planned: PlannedGroup, request: RunRequest, scratch: Path, writer: RunWriter, listen: Listener
-    ) -> None:
-        assert request.soak is not None
-        self._planned = planned
-        self._group = planned.group
-        self._request = request
-        self._plan: SoakPlan = request.soak
-        self._timing = request.timing
-        self._scratch = scratch
-        self._writer = writer
-        self._listen = listen
-        self._before = writer.document
+    def __init__(self, task: TableTask) -> None:
+        super().__init__(task)
+        assert task.request.soak is not None
+        self._plan: SoakPlan = task.request.soak
+        self._group = task.planned.group
         self._watch = Stopwatch()
         self._rows = [_Soaked(cell) for cell in self._group.cells]
-        self._notes = planned.notes
+        self._notes = task.planned.notes
         self._setting: Setting | None = None
 
-    def run(self) -> SoakTable:
-        """Soak every row and return the table; the store holds it too."""
-        leave_absent(self._rows, self._planned.absent)
-        try:
-            self._say(Activity("expected-outputs"))
-            self._setting = setting_of(self._planned, self._timing, self._writer.logs, self._scratch)
-            for row in self._rows:
-                if row.failure is None:
-                    self._soak(row)
-            stopped: SoakStop = "failures" if all(row.failure is not None for row in self._rows) else "finished"
-            return self._commit(stopped)
-        except KeyboardInterrupt:
-            with signals_deferred():  # who interrupts once more must not lose what the first one kept
-                return self._commit("interrupt")
+    def measure(self) -> SoakStop:
+        """Soak every row."""
+        task = self.task
+        leave_absent(self._rows, task.planned.absent)
+        self._say(Activity("expected-outputs"))
+        self._setting = setting_of(task.planned, task.request.timing, task.writer.logs, task.scratch)
+        for row in self._rows:
+            if row.failure is None:
+                self._soak(row)
+        return "failures" if all(row.failure is not None for row in self._rows) else "finished"
 
     def _soak(self, row: _Soaked) -> None:
         assert self._setting is not None
         setting = self._setting
         self._notes = (*self._notes, *attempted(row, lambda: self._attempt(row, setting), setting))
         with signals_deferred():  # a row is told where and only where it is stored
-            self._commit("unfinished")
+            self.commit("unfinished")
 
     def _attempt(self, row: _Soaked, setting: Setting) -> None:
         """Soak a row with the form of its graph that it has."""
@@ -133,14 +101,14 @@ class _Soak:
             return elapsed_s >= self._plan.seconds
         return bool(row.calls) and row.calls[-1] >= self._plan.calls
 
-    def _commit(self, stopped_by: SoakStop) -> SoakTable:
-        """Derive the table again and put it into the store's document."""
+    def table(self, stopped_by: SoakStop) -> SoakTable:
+        """Return the table of the blocks so far."""
         expected = None if self._setting is None else self._setting.expected
         raw = table_of(
             SoakTable,
             self._group.main,
             growth_limit=self._plan.growth_limit,
-            confidence=self._timing.confidence,
+            confidence=self.task.request.timing.confidence,
             stopped_by=stopped_by,
             rows=tuple(row.as_row() for row in self._rows),
             warnings=() if expected is None else expected.warnings,
@@ -148,21 +116,19 @@ class _Soak:
             given_inputs=given_inputs(self._group.main.feeding),
             verified_against=None if expected is None else expected.source,
         )
-        table = derive_soak_table(raw)
-        self._writer.commit(replace(self._writer.document, soaks=(*self._before.soaks, table)))
-        return table
+        return derive_soak_table(raw)
 
     def _say(self, activity: Activity) -> None:
         ended = sum(row.state != "interrupted" for row in self._rows)
-        self._listen(
+        self.task.listen(
             Progress(
                 model=self._group.main.bundle.name,
                 activity=activity,
                 launch=min(ended + 1, len(self._rows)),
                 most_launches=len(self._rows),
                 elapsed_s=self._watch.elapsed_s,
-                budget_s=None if self._plan.calls else self._plan.seconds * len(self._planned.measured),
-                batch=self._group.main.batch if len(self._request.batches or ()) > 1 else None,
+                budget_s=None if self._plan.calls else self._plan.seconds * len(self.task.planned.measured),
+                batch=self.task.batch,
                 counted="row",
             )
         )

@@ -37,7 +37,7 @@ def measure_table(
     refuse_contradictions(options)
     rows = None if _is_complete(table) else _Rows(table).keep
     with scratch_folder() as scratch:
-        request, groups = plan_run(requested(options), options, scratch, reporter, rows)
+        request, groups = plan_run(requested(options), scratch, reporter, rows)
         return measure_planned(request, groups, scratch, destination, lock, reporter, watch=watch)
 
 

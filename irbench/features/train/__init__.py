@@ -10,5 +10,5 @@ from irbench.terminal.commands import Command
 COMMANDS = (Command("train", "Measure", "Measure training steps and the effect of settings.", rank=5),)
 PAGE = "docs/training.md"
 RUN_MODE = RunMode(
-    "traced_steps", "step_traces", measure="step_traces.run", views="view.step_trace_views", follows_speeds=True
+    "traced_steps", "step_traces", measure="step_traces.StepTraces", views="view.step_trace_views", follows_speeds=True
 )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from irbench.core.result import RunDocument
+from irbench.core.stored_plan import StoredPlan
 from irbench.errors import IrbenchError
 from irbench.exporter.source import Source
 from irbench.features.train.loss_checks import Outcome
@@ -28,7 +29,7 @@ class BegunRun:
     """
 
     options: TrainOptions
-    plan: Mapping[str, Any]
+    plan: StoredPlan
     outcomes: Mapping[str, Outcome]
     destination: Destination
 
@@ -44,12 +45,12 @@ def begun_run(document: RunDocument, destination: Destination) -> BegunRun | Non
     Raises:
         IrbenchError: What it asked for is nothing that irbench writes.
     """
-    asked = document.plan.get("training")
+    asked = document.plan.training
     if not asked:
         return None
     rows = (row for table in document.groups for row in table.cells)
     outcomes = {row.id: outcome for row in rows if (outcome := row.loss or row.failure) is not None}
-    plan = {**document.plan, "training": None, "models": document.plan.get("sources")}  # no bundle that has its name
+    plan = replace(document.plan, training=None, models=document.plan.sources)  # no bundle that has its name
     return BegunRun(_options(asked), plan, outcomes, destination)
 
 

@@ -182,7 +182,7 @@ def planned_training(
         IrbenchError: The model or the data cannot be used.
     """
     given = _given_data(options)
-    load = Load(threads=request.threads[0], cpus=request.cpus)
+    load = Load(threads=request.threads[0], cpus=request.asked.cpus)
     facts: ModelFacts = call_in_worker(
         "irbench.worker.training:describe_model",
         registry.trainer(),
@@ -195,9 +195,9 @@ def planned_training(
     )
     if not options.xla:
         options = replace(options, xla=("on" if facts.is_jit_compiled else "off",))
-    data = _fitting_data(given, options, trained, facts, request.seed)
+    data = _fitting_data(given, options, trained, facts, request.asked.seed)
     require_batches(data, options.batch)
-    threads, cpus, seed = request.threads, request.cpus, request.seed
+    threads, cpus, seed = request.threads, request.asked.cpus, request.asked.seed
     rows = TrainingRows(options, trained, facts, data, threads=threads, cpus=cpus, seed=seed, design=design)
     parts = ", ".join(filter(None, (facts.loss, facts.optimizer)))
     say(f"checking that {options.check_metric or 'the loss'} of {facts.name} falls ({parts})")
@@ -261,14 +261,8 @@ def _with_timing(request: RunRequest, shared: RunOptions, options: TrainingOptio
         look_share=_LOOK_SHARE,
         budget=_BUDGET_S if shared.budget is None else shared.budget,
     )
-    return replace(
-        request,
-        timing=timing,
-        batches=options.batch,
-        precisions=None,
-        allow_mixed=True,
-        training=asdict(options),
-    )
+    asked = request.asking(batch=options.batch, allow_mixed=True)
+    return replace(asked, timing=timing, precisions=None, training=asdict(options))
 
 
 def _refuse_what_does_nothing(options: TrainingOptions) -> None:

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from irbench.core.activity import Activity
 from irbench.core.record import Failure
-from irbench.core.result import RunDocument
 from irbench.core.row import LaunchesStop
 from irbench.core.training_row import StepOverview, StepTraceRow, StepTraceTable
 from irbench.environments.building import build
 from irbench.environments.runtime_sources import Release
 from irbench.errors import IrbenchError
 from irbench.features.train.xprof_overview import overview_of
-from irbench.runner.plan import PlannedGroup
 from irbench.runner.reference import ReferenceOutputs
-from irbench.runner.request import RunRequest
-from irbench.runner.rounds import CellOutcome, Rounds
-from irbench.runner.run_progress import Listener
+from irbench.runner.rounds import CellOutcome
 from irbench.runner.workers import CellFailed, Setting
+from irbench.runs.mode_tables import ModeTable, TableTask
 from irbench.spec import Cell
 from irbench.stats.workload_facts import bound_shapes
-from irbench.store.runs import RunWriter
-from irbench.system.signals import signals_deferred
 from irbench.worker import call_in_worker
 
 XPROF = Release("xprof", "2.24.2")
@@ -36,21 +30,6 @@ _FOLDER = Path("traces", "plugins", "profile")
 _READING_DEADLINE_S = 120.0
 
 
-def run(
-    request: RunRequest, groups: tuple[PlannedGroup, ...], scratch: Path, writer: RunWriter, listen: Listener
-) -> RunDocument:
-    """Trace steps of the rows that were measured, and return the document, which is also in the store.
-
-    They have what measuring left of the budget; rows for which it has no time are not traced. An interrupt ends the
-    run; what was traced is in the document, whose table says so.
-    """
-    (planned,) = groups
-    table = _StepTraces(planned, request, scratch / "traces", writer, listen).run()
-    if table.stopped_by == "interrupt":
-        return writer.document
-    return writer.commit(replace(writer.document, complete=True))
-
-
 @dataclass(kw_only=True)
 class _Traced(CellOutcome):
     """A cell, and its trace."""
@@ -59,46 +38,35 @@ class _Traced(CellOutcome):
     overview: StepOverview | None = None
 
 
-class _StepTraces:
-    """Traces the rows of a table, each in a launch of its own."""
+class StepTraces(ModeTable[StepTraceTable]):
+    """Traces the rows of a table that were measured, each in a launch of its own.
 
-    def __init__(
-        self, planned: PlannedGroup, request: RunRequest, scratch: Path, writer: RunWriter, listen: Listener
-    ) -> None:
-        self._group, self._steps = planned.group, request.traced_steps
-        self._scratch, self._writer = scratch, writer
-        (speeds,) = writer.document.groups
+    They have what measuring left of the budget; rows for which it has no time are not traced.
+    """
+
+    def __init__(self, task: TableTask) -> None:
+        super().__init__(task)
+        request, speeds = task.request, task.writer.document.groups[task.number]
+        self._group = task.planned.group
         ok = {row.id: row for row in speeds.cells if row.state == "ok"}
         self._rows = [_Traced(cell, effective=ok[cell.id].effective) for cell in self._group.cells if cell.id in ok]
         phases = [row.phases_ms for row in ok.values() if row.phases_ms is not None]
         self._starting_s = max((1e-3 * (each.ready or 0.0) for each in phases), default=0.0)
-        self._rounds = Rounds(
-            model=self._group.main.bundle.name,
-            most=len(self._rows),
-            budget_s=request.timing.budget - speeds.seconds,
-            seed=f"traces/{request.seed}",
-            listen=listen,
-            counted="row",
+        spent_s = speeds.seconds if request.budget_s is None else 0.0  # the share of a budget is what is left of it
+        self._rounds = task.rounds(len(self._rows), request.timing.budget - spent_s, batch=None, counted="row")
+        self._setting = Setting(
+            task.planned, request.timing, task.writer.logs, ReferenceOutputs(None, None), self._rounds.watch
         )
-        self._setting = Setting(planned, request.timing, writer.logs, ReferenceOutputs(None, None), self._rounds.watch)
         self._python: str | None = None
         self._unread: Failure | None = None
 
-    def run(self) -> StepTraceTable:
-        """Trace and return the table; the store holds it too."""
-        stopped_by: LaunchesStop = "interrupt"
-        with suppress(KeyboardInterrupt):
-            stopped_by = self._trace_all()
-        with signals_deferred():  # who interrupts once more must not lose what the first one kept
-            return self._commit(stopped_by)
-
-    def _trace_all(self) -> LaunchesStop:
-        """Trace a row in each round, since a budget is asked before rounds, and return why it ended."""
+    def measure(self) -> LaunchesStop:
+        """Trace a row in each round, since a budget is asked before rounds."""
         if self._starting_s >= self._rounds.budget_s:
             stopped_by: LaunchesStop = "budget"  # the first round would run all the same
         else:
             self._make_environment()
-            stopped_by = self._rounds.run(lambda: self._left[:1], self._trace, lambda: self._commit("unfinished"))
+            stopped_by = self._rounds.run(lambda: self._left[:1], self._trace, lambda: self.commit("unfinished"))
         if stopped_by == "budget":
             for row in self._left:
                 row.state = "not-measured"
@@ -122,7 +90,7 @@ class _StepTraces:
         except CellFailed as failed:
             row.leave(failed.failure)
             return
-        row.trace = self._writer.add_attachment(_FOLDER / row.cell.id / "steps.xplane.pb", trace)
+        row.trace = self.task.writer.add_attachment(_FOLDER / row.cell.id / "steps.xplane.pb", trace)
         row.state = "ok"
         if self._python is not None:
             self._read(row, trace, self._python)
@@ -133,12 +101,12 @@ class _StepTraces:
             worker.ask("import", "import_runtime")
             worker.ask("compile", "prepare", False)
             worker.ask("warm-up", "warm_up")
-            trace: bytes = worker.ask("measure", "trace", self._steps)
+            trace: bytes = worker.ask("measure", "trace", self.task.request.traced_steps)
             return trace
 
     def _read(self, row: _Traced, trace: bytes, python: str) -> None:
         """Have xprof read a trace in a place of its own: it leaves files beside what it reads."""
-        folder = self._scratch / row.cell.id
+        folder = self.task.scratch / row.cell.id
         folder.mkdir(parents=True)
         path = folder / "steps.xplane.pb"
         path.write_bytes(trace)
@@ -151,19 +119,18 @@ class _StepTraces:
             remedy = f"The trace is kept in the folder of the run: {row.trace}"
             row.leave(Failure("measure", f"xprof does not read the trace: {why.rstrip('.')}", remedy))
 
-    def _commit(self, stopped_by: LaunchesStop) -> StepTraceTable:
+    def table(self, stopped_by: LaunchesStop) -> StepTraceTable:
+        """Return the table of the traces so far."""
         main = self._group.main
-        table = StepTraceTable(
-            table=0,
+        return StepTraceTable(
+            table=self.task.number,
             model=main.bundle.name,
             batch=main.batch,
             shapes=bound_shapes(main),
-            traced_steps=self._steps,
+            traced_steps=self.task.request.traced_steps,
             xprof_version=XPROF.version,
             stopped_by=stopped_by,
             seconds=self._rounds.watch.elapsed_s,
             unread=self._unread,
             rows=tuple(row.row(StepTraceRow, row.state, trace=row.trace, overview=row.overview) for row in self._rows),
         )
-        self._writer.commit(replace(self._writer.document, step_traces=(table,)))
-        return table

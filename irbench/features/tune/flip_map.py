@@ -316,13 +316,10 @@ class _FlipMap:
         busy = host.allowance(run.cpus).cpus[-1:] if condition.axis == "neighbour" else ()
         timing = replace(with_requested(CONDITION, request.timing), busy_processors=busy)
         origin = f"flip map of {self._report.confirmation_run}: {text}"
-        return replace(
-            request,
-            timing=timing,
-            budget_s=share,
-            name=f"{run.name} {text}" if run.name else "",
-            note="; ".join(filter(None, (run.note, origin))),
+        named = request.asking(
+            name=f"{run.name} {text}" if run.name else "", note="; ".join(filter(None, (run.note, origin)))
         )
+        return replace(named, timing=timing, budget_s=share)
 
 
 def _nearest_rival(backend: str, others: Sequence[Alternative]) -> TunedSetting:
@@ -367,14 +364,14 @@ def condition_rows(
     options = _options(condition, both, run)
     options = options if has_batches else replace(options, batch=run.batch)
     request = replace(requested(options), alternatives=_alternatives(both, options), is_part_of="tune")
-    request, groups = planned(request, options, scratch, lambda _line: None)
+    request, groups = planned(request, scratch, lambda _line: None)
     if len(groups) != 1:
         raise IrbenchError("The two settings do not fit into one table.", hint="Give one --batch.")
     setting, rival = (_row_of(each, groups[0].group.cells) for each in both)
     kept = with_rows(groups[0], {setting, rival})
     names = cell_names(kept.group)
     return ConditionRows(
-        replace(request, rows=(setting, rival)),
+        request.asking(rows=(setting, rival)),
         replace(kept, group=replace(kept.group, baseline=rival)),
         Pair(
             replace(pair.setting, row=setting, label=names[setting]),

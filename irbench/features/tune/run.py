@@ -200,11 +200,10 @@ class Tuner:
         rows, options = self._rows, self._options
         kept = with_rows(rows.planned, {*rows.space.ids, *self._defaults})
         request = replace(
-            rows.request,
+            rows.request.asking(name=f"{options.run.name} search".strip() if options.run.name else ""),
             timing=with_requested(rows.probe, rows.request.timing),
             budget_s=options.budget,
             is_part_of=SEARCH_RUN,
-            name=f"{options.run.name} search".strip() if options.run.name else "",
         )
         batches = tuple(dict.fromkeys(rows.space.batches))
         settings = len(rows.space.cells)
@@ -248,15 +247,17 @@ class Tuner:
         return self._options.budget - self._watch.elapsed_s
 
     def _confirm(self, finalists: Finalists, search: StoredRun, serving: ServingPlan | None) -> StoredRun:
-        request = replace(
-            self._rows.request,
-            timing=self._plan.timing_of(len(finalists.planned.measured)),
+        chosen = self._rows.request.asking(
             rows=tuple(cell.id for cell in finalists.planned.group.cells),
-            budget_s=self._options.budget,
             baseline=None,
+            note=self._options.run.note or f"confirms the search of {search.document.run_id}",
+        )
+        request = replace(
+            chosen,
+            timing=self._plan.timing_of(len(finalists.planned.measured)),
+            budget_s=self._options.budget,
             serving=serving,
             search_run=search.document.run_id,
-            note=self._options.run.note or f"confirms the search of {search.document.run_id}",
         )
         return self._measured(request, finalists.planned, watch=self._watch)
 

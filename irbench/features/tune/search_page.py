@@ -25,15 +25,15 @@ def search_of(root: Path, document: RunDocument, folder: Path) -> PageResult | N
 
     ``None`` of a run without one, and where the run that holds it was removed.
     """
-    confirmed = document.plan.get("search_run")
+    confirmed = document.plan.search_run
     if confirmed:
         try:
-            search_folder = find_run(root, str(confirmed))
+            search_folder = find_run(root, confirmed)
             search = load_document(search_folder)
         except IrbenchError:
             return None
         return _page_of_search(search, search_folder, is_alone=True)
-    is_search = document.plan.get("is_part_of") == SEARCH_RUN
+    is_search = document.plan.is_part_of == SEARCH_RUN
     return _page_of_search(document, folder, is_alone=False) if is_search else None
 
 

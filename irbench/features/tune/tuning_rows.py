@@ -115,7 +115,7 @@ class TuningRows:
     @property
     def has_batches(self) -> bool:
         """Whether the model can be run with several batch sizes on the same inputs."""
-        return fixed_batch(self.request.bundles[0]) is None and self.request.inputs.data is None
+        return fixed_batch(self.request.bundles[0]) is None and self.request.asked.data is None
 
     def default_of(self, cell: Cell) -> str:
         """Return the id of the row that runs the backend of another without any option."""
@@ -139,9 +139,7 @@ def tuning_rows(options: TuneOptions, scratch: Path, say: Say) -> TuningRows:
     every = every_combination(options, run, tried)
     say(f"preparing {plural(len(tried.optimize) * len(tried.batch or (1,)), 'graph')}")
     request = replace(_with_advice(requested(every), advice), is_part_of="tune", goal=options.goal)
-    request, groups = planned(
-        request, every, scratch, say, tells_refused=run.precision == own_precision and not tried.gpus
-    )
+    request, groups = planned(request, scratch, say, tells_refused=run.precision == own_precision and not tried.gpus)
     if len(groups) != 1:
         raise IrbenchError("The rows of a search must fit into one table.", hint="Give one --batch.")
     return _sorted_rows(request, groups[0], advice, tried)
@@ -206,7 +204,7 @@ def _advice(run: RunOptions, objective: Objective, scratch: Path) -> dict[str, _
 def streams_advised(run: RunOptions, advised: Mapping[str, str], scratch: Path) -> int | None:
     """Return how many concurrent inferences a backend advises; ``None`` where it fails: its rows will say why."""
     try:
-        _, (group, *_) = planned(requested(run), run, scratch, lambda _line: None)
+        _, (group, *_) = planned(requested(run), scratch, lambda _line: None)
         cell = group.measured[0]
         load = replace(cell.load, options={**cell.load.options, **advised})
         streams: int = call_in_worker(
@@ -225,8 +223,8 @@ def _with_advice(request: RunRequest, advice: Mapping[str, _Advice]) -> RunReque
         varied: list[Mapping[str, str]] = [{}, *request.alternatives.get(name, ())]
         varied += [advice[name].options] if name in advice else []
         alternatives[name] = tuple(options for place, options in enumerate(varied) if options not in varied[:place])
-    streams = (*request.streams, *(followed.streams for followed in advice.values()))
-    return replace(request, alternatives=alternatives, streams=tuple(dict.fromkeys(streams)))
+    streams = (*request.asked.streams, *(followed.streams for followed in advice.values()))
+    return replace(request.asking(streams=tuple(dict.fromkeys(streams))), alternatives=alternatives)
 
 
 @dataclass(frozen=True)

@@ -188,7 +188,7 @@ def searched_rows(request: RunRequest, planned: PlannedGroup, checks: LossChecks
     return TuningRows(
         request=replace(request, timing=timing, is_part_of="tune"),
         planned=planned,
-        space=SearchSpace(tuple(others), host.allowance(request.cpus).threads),
+        space=SearchSpace(tuple(others), host.allowance(request.asked.cpus).threads),
         defaults=(default,),
         hints=(),
         probe=_probe(timing),

@@ -18,6 +18,7 @@ from irbench.features.verify.data_sets import DataSet
 from irbench.features.verify.report import DataSets, NoReference, PlannedTrials, Trial, VerificationRequest
 from irbench.features.verify.trial import SessionAnswers
 from irbench.onnx.reading.element_types import STRING, numpy_dtype
+from irbench.options.run import RunOptions
 from irbench.runner.plan import PlannedGroup, other_form, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.reference import expected_outputs, fallback
@@ -106,12 +107,16 @@ def _plan(request: VerificationRequest, shapes: Mapping[str, tuple[int, ...]], s
         (request.bundle,),
         request.backends,
         threads=(threads,),
-        shapes=shapes,
-        seed=request.bundle.seed,
-        inputs=request.inputs,
-        environments=request.environments,
         precisions=request.precisions,
-        options=request.settings,
+        asked=RunOptions(
+            shape=shapes,
+            seed=request.bundle.seed,
+            data=request.inputs.data,
+            value=request.inputs.values,
+            feedback=request.inputs.feedback,
+            environments=request.environments,
+            set=request.settings,
+        ),
     )
     (planned,) = plan(run, prepare(run, scratch))
     return planned

@@ -119,9 +119,9 @@ _environment = RowPart[CellResult, PythonEnvironment](lambda cell: cell.environm
 RUN = (
     Column("run_id", TEXT_ALWAYS, "The run's ULID.", run=lambda run: run.run_id, in_python=True),
     Column("run_name", TEXT_ALWAYS, "Name given to the run; empty without one.",
-        run=lambda run: str(run.plan.get("name") or ""), in_python=True),
+        run=lambda run: run.plan.name, in_python=True),
     Column("run_note", TEXT_ALWAYS, "Note given to the run; empty without one.",
-        run=lambda run: str(run.plan.get("note") or ""), in_python=True),
+        run=lambda run: run.plan.note, in_python=True),
     Column("created", TEXT_ALWAYS, "When the run began, ISO 8601, UTC.", run=lambda run: run.created),
     Column("irbench_version", TEXT_ALWAYS, "The irbench that measured.", run=lambda run: run.irbench_version),
     Column("machine", TEXT_ALWAYS, "Processor, and how many processors and cores could be used.", run=machine_text),

@@ -239,7 +239,7 @@ def _benchmark_name(source: RowSource) -> str:
 
 
 def _run(source: RowSource) -> str:
-    return str(source.document.plan.get("name") or source.document.run_id)
+    return source.document.plan.name or source.document.run_id
 
 
 def _place(source: RowSource) -> str:

@@ -85,7 +85,7 @@ def edited(document: RunDocument, field: str, value: float) -> RunDocument:
         "model": replace(row, model="other"),
     }
     changed = replace(document, groups=(replace(table, cells=(rows.get(field, row), *others)),))
-    return replace(changed, plan={**document.plan, "cpus": [int(value)]}) if field == "cpus" else changed
+    return replace(changed, plan=replace(document.plan, cpus=(int(value),))) if field == "cpus" else changed
 
 
 @given(

@@ -16,6 +16,7 @@ from cold_and_soak_runs import cold
 from derived_runs import stored_levels
 from documents import ENVIRONMENT
 from front_door import irbench
+from stored_plans import stored_plan
 
 import irbench as package
 from irbench.store.runs import RunWriter, Store
@@ -118,7 +119,7 @@ def test_services_are_given_no_ends_of_an_interval_that_there_is_not(tmp_path: P
 
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_cold_starts_of_few_rounds_have_a_range_or_nothing(tmp_path: Path, rounds: int):
-    writer = Store(tmp_path).begin(ENVIRONMENT, {})
+    writer = Store(tmp_path).begin(ENVIRONMENT, stored_plan())
     found = cold(rounds)
     writer.commit(replace(writer.document, cold_starts=found.cold_starts, complete=True))
     text = shown(tmp_path, writer)

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from documents import BUSY, cell, disturbed, document, failed, group, speedup
 from rich.cells import cell_len
+from stored_plans import stored_plan
 
 from irbench.core.plain_text import unmarked
 from irbench.core.record import Failure
@@ -174,7 +175,7 @@ def test_processors_are_advised_only_where_some_are_left(
     allowed: int | None, cpus: Any, threads: int | None, idle: bool, can_add: bool
 ):
     table = group(cell("ort", threads=threads), cell("tf", threads=threads))
-    context = context_of(table, {"cpus_allowed": allowed}, {"cpus": cpus})
+    context = context_of(table, {"cpus_allowed": allowed}, stored_plan(cpus=cpus))
     assert (context.has_idle_processors, context.can_add_processors) == (idle, can_add)
     waits = WaitsOnItself.example()
     assert ("--cpus" in BUSY.more(context)) == idle

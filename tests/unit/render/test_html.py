@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
-from typing import Any
 
 import pytest
 from documents import BUSY, ENVIRONMENT, cell, disturbed, example
 from rich.console import Group
 from rich.text import Text
+from stored_plans import stored_plan
 
 from irbench.render.html import html_of
 from irbench.render.speed_table import GroupView, group_table, headline
@@ -17,7 +17,7 @@ from irbench.render.speed_table import context_of as context
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.views import CodeBlock, Document, PlainView
 
-PLAN: dict[str, Any] = {}
+PLAN = stored_plan()
 
 
 class Page(HTMLParser):

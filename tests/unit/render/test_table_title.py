@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from documents import cell, document, example, failed, group
+from stored_plans import stored_plan
 
 from irbench.core.record import Failure
 from irbench.core.result import Winner
@@ -113,10 +113,10 @@ def test_threads_and_processors_are_those_that_were_used():
     native = cell("ort", threads=None)
     table = group(native, cell("tf", threads=None))
     assert "native threads on 2 cores" in next(GroupView(table, {"physical_cores_allowed": 2}).as_lines(200)).plain
-    assert "on processors 0,1" in next(GroupView(table, {}, {"cpus": [0, 1]}).as_lines(200)).plain
+    assert "on processors 0,1" in next(GroupView(table, {}, stored_plan(cpus=[0, 1])).as_lines(200)).plain
     confined = GroupView(table, {"physical_cores_allowed": 2, "confined": True})
     assert "on 2 cores · cpu · confined · sync" in next(confined.as_lines(200)).plain
-    own: Mapping[str, Any] = {"cells": {"tf": {"kind": "callable", "target": "nets:infer"}}}
+    own = stored_plan(cells={"tf": {"kind": "callable", "target": "nets:infer"}})
     mixed = GroupView(table, {"confined": True}, own)
     assert "cpu · confined except own code · sync" in next(mixed.as_lines(200)).plain
     assert "confined" not in next(GroupView(group(cell("tf")), {"confined": True}, own).as_lines(200)).plain
@@ -169,6 +169,6 @@ def test_where_no_row_answers_in_time_the_headline_says_so() -> None:
 def test_a_command_that_runs_code_of_its_author_is_warned_of_where_it_is_shown(
     words: tuple[str, ...], code: tuple[str, ...]
 ) -> None:
-    plan = {"command": ["irbench", *words]}
+    plan = stored_plan(command=["irbench", *words])
     assert code_in_command(plan) == code
     assert ("read the command before you type it" in render_document(document(plan=plan), "md")) == bool(code)

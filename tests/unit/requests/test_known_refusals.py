@@ -7,6 +7,7 @@ from pathlib import Path
 
 import models
 import pytest
+from run_requests import run_request
 
 from irbench.core import registry
 from irbench.errors import IrbenchError
@@ -14,7 +15,6 @@ from irbench.requests import probes
 from irbench.requests.known_refusals import without_refused_rows
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
-from irbench.runner.request import RunRequest
 from irbench.spec import Bundle, InputSpec, Precision
 from irbench.spi import Availability
 
@@ -36,7 +36,7 @@ def checked(
     said: list[str] | None = None,
 ) -> tuple[PlannedGroup, ...]:
     addresses = tuple((name, "cpu") for name in backends.split(","))
-    request = RunRequest((bundle,), addresses, precisions=precisions, options=options or {})
+    request = run_request((bundle,), addresses, precisions=precisions, set=options or {})
     return without_refused_rows(plan(request, prepare(request, scratch)), ([] if said is None else said).append)
 
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import models
 import pytest
+from run_requests import run_request
 
 from irbench.core import registry
 from irbench.core.address import BackendAddress
@@ -58,14 +59,14 @@ def told(request: RunRequest, scratch: Path) -> list[Note]:
 
 
 def test_a_backend_that_runs_no_onnx_is_named_once_where_graphs_are_optimised(bundle: Bundle, tmp_path: Path) -> None:
-    request = RunRequest((bundle,), (("tf", "cpu"), ("fake-a", "cpu")), (1, 2), variants=("none", "basic"))
+    request = run_request((bundle,), (("tf", "cpu"), ("fake-a", "cpu")), batch=(1, 2), variants=("none", "basic"))
     assert told(request, tmp_path) == [OptimizeNotApplied(backend="tf", artifact="tf-graph")]
     assert not told(replace(request, variants=("none",)), tmp_path)
 
 
 def test_a_backend_that_cannot_run_the_model_at_all_is_not_told_of(bundle: Bundle, tmp_path: Path) -> None:
     only_onnx = replace(bundle, artifacts=bundle.artifacts[:1])
-    assert not told(RunRequest((only_onnx,), (("tf", "cpu"), ("fake-a", "cpu")), variants=("basic",)), tmp_path)
+    assert not told(run_request((only_onnx,), (("tf", "cpu"), ("fake-a", "cpu")), variants=("basic",)), tmp_path)
 
 
 def test_levels_are_refused_where_no_backend_reads_what_they_change() -> None:
@@ -77,7 +78,7 @@ def test_levels_are_refused_where_no_backend_reads_what_they_change() -> None:
 
 
 def test_a_layout_that_changed_nothing_is_told_of_the_graphs_that_kept_theirs(bundle: Bundle, tmp_path: Path) -> None:
-    request = RunRequest((bundle,), (("fake-a", "cpu"), ("fake-b", "cpu")), variants=("none", "basic", "basic-nchw"))
+    request = run_request((bundle,), (("fake-a", "cpu"), ("fake-b", "cpu")), variants=("none", "basic", "basic-nchw"))
     groups = plan(request, prepare(request, tmp_path))
     assert list(ineffective_layouts(groups)) == [LayoutUnchanged(model="mlp", variant="basic-nchw")]
     (group,) = groups
@@ -90,7 +91,7 @@ def test_a_layout_that_changed_nothing_is_told_of_the_graphs_that_kept_theirs(bu
 
 def test_a_layout_is_told_of_each_model_of_a_table_whose_graph_kept_its_own(bundle: Bundle, tmp_path: Path) -> None:
     other = replace(bundle, name="other")
-    request = RunRequest((bundle, other), (("fake-a", "cpu"),), variants=("none", "basic-nchw"))
+    request = run_request((bundle, other), (("fake-a", "cpu"),), variants=("none", "basic-nchw"))
     (group,) = plan(request, prepare(request, tmp_path))
     assert [note.model for note in ineffective_layouts([group])] == ["mlp", "other"]
     cells = tuple(
@@ -174,6 +175,6 @@ def test_a_graph_is_told_of_once_with_how_much_was_not_compared(tmp_path: Path, 
 
     monkeypatch.setattr(preparing, "optimize", optimized)
     bundle = Bundle("mlp", models.logical_inputs(artifact), (artifact,))
-    request = RunRequest((bundle,), (("fake-a", "cpu"), ("fake-b", "cpu")), variants=("none", "basic"))
+    request = run_request((bundle,), (("fake-a", "cpu"), ("fake-b", "cpu")), variants=("none", "basic"))
     found = list(graph_notes(plan(request, prepare(request, tmp_path / "scratch"))))
     assert found == [GraphPartlyUnchecked(model="mlp", variant="basic", parts=2)] * notes

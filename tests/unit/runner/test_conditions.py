@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from planned_groups import FAKES, MLP, QUANTISED, prepared
+from run_requests import run_request
 
 from irbench.core.address import BackendAddress
 from irbench.core.record import Failure
 from irbench.runner.conditions import with_conditions
 from irbench.runner.plan import PlannedGroup, plan
-from irbench.runner.request import RunRequest
 from irbench.spec import AGAIN, CorunPlan, Neighbour
 
 BANDWIDTH = tuple(Neighbour("bandwidth", intensity=share, cpus=(1,)) for share in (0, 50, 100))
@@ -26,11 +26,8 @@ def conditions(
     **changes: Any,
 ) -> tuple[PlannedGroup, ...]:
     """Return the groups of both models; ``refused`` is a model and the backend on which it cannot run."""
-    request = replace(
-        RunRequest((MLP, QUANTISED), tuple(BackendAddress(*each) for each in backends)),
-        apart=True,
-        corun=corun,
-        **changes,
+    request = run_request(
+        (MLP, QUANTISED), tuple(BackendAddress(*each) for each in backends), apart=True, corun=corun, **changes
     )
     groups = [_without(planned, *refused) for planned in plan(request, prepared(request, {}, "fp32"))]
     return with_conditions(groups, request, {"./mlp.onnx": "mlp", "./quantised.onnx": "quantised"})
@@ -123,9 +120,7 @@ def test_the_model_beside_a_row_has_its_settings() -> None:
 
 
 def test_in_what_the_model_beside_a_row_differs_is_kept_where_it_cannot_be_like_it() -> None:
-    request = replace(
-        RunRequest((MLP, QUANTISED), (BackendAddress(*FAKES[0]),)), apart=True, corun=MEETING, batches=(1, 8)
-    )
+    request = run_request((MLP, QUANTISED), (BackendAddress(*FAKES[0]),), apart=True, corun=MEETING, batch=(1, 8))
     groups = [
         planned
         for planned in plan(request, prepared(request, {}, "fp32"))

@@ -12,6 +12,7 @@ import documents
 import launches
 import models
 import pytest
+from run_requests import run_request
 
 from irbench import __version__
 from irbench.core.record import LaunchRecord
@@ -87,7 +88,7 @@ def two_tables(tmp_path_factory: pytest.TempPathFactory) -> TwoTables:
     artifact = models.mlp(folder)
     bundle = Bundle("mlp", tuple(InputSpec(spec) for spec in artifact.inputs), (artifact,))
     timing = Timing(min_launches=3, max_launches=3)
-    request = RunRequest((bundle,), (("fake-a", "cpu"), ("fake-b", "cpu")), batches=(1, 2), timing=timing, apart=True)
+    request = run_request((bundle,), (("fake-a", "cpu"), ("fake-b", "cpu")), batch=(1, 2), timing=timing, apart=True)
     return request, plan(request, prepare(request, folder / "scratch"))
 
 
@@ -237,7 +238,7 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> PlannedRun:
     folder = tmp_path_factory.mktemp("model")
     artifact = models.mlp(folder)
     bundle = Bundle("mlp", tuple(InputSpec(spec) for spec in artifact.inputs), (artifact,))
-    request = RunRequest((bundle,), (("fake-a", "cpu"), ("fake-b", "cpu")), batches=(1, 2), apart=True)
+    request = run_request((bundle,), (("fake-a", "cpu"), ("fake-b", "cpu")), batch=(1, 2), apart=True)
     groups = plan(request, prepare(request, folder / "scratch"))
     return PlannedRun(request.as_plan(), MACHINE_FACTS, FILES, groups)
 
@@ -252,15 +253,15 @@ def begun(planned: PlannedRun) -> RunDocument:
 
 
 def test_a_run_whose_command_was_written_otherwise_is_the_same(begun: RunDocument, planned: PlannedRun) -> None:
-    assert not changes_since(begun, replace(planned, plan={**planned.plan, "command": ["irbench", "run"]}))
+    assert not changes_since(begun, replace(planned, plan=replace(planned.plan, command=("irbench", "run"))))
 
 
 def test_numbers_of_a_plan_are_the_same_but_for_rounding(begun: RunDocument, planned: PlannedRun) -> None:
-    limited = replace(begun, plan={**begun.plan, "goal": {"objective": "fps", "max_latency_ms": 0.7}})
+    limited = replace(begun, plan=replace(begun.plan, goal={"objective": "fps", "max_latency_ms": 0.7}))
     again = {"objective": "fps", "max_latency_ms": 1e3 * (0.7 / 1e3) + 1e-16}
-    assert not changes_since(limited, replace(planned, plan={**planned.plan, "goal": again}))
+    assert not changes_since(limited, replace(planned, plan=replace(planned.plan, goal=again)))
     other = {**again, "max_latency_ms": 0.71}
-    assert changes_since(limited, replace(planned, plan={**planned.plan, "goal": other}))
+    assert changes_since(limited, replace(planned, plan=replace(planned.plan, goal=other)))
 
 
 @pytest.mark.parametrize(
@@ -291,8 +292,8 @@ def test_what_has_changed_is_named(
 
 
 def test_a_setting_that_the_machine_decides_is_named(begun: RunDocument, planned: PlannedRun) -> None:
-    other = replace(begun, plan={**begun.plan, "threads": [8]})
-    assert changes_since(other, planned) == (SettingChange("threads", [8], planned.plan["threads"]),)
+    other = replace(begun, plan=replace(begun.plan, threads=(8,)))
+    assert changes_since(other, planned) == (SettingChange("threads", [8], list(planned.plan.threads)),)
 
 
 def test_a_file_that_could_not_be_read_then_or_cannot_be_now_is_no_change(

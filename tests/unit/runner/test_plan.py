@@ -9,6 +9,7 @@ from typing import Any
 import launches
 import pytest
 from planned_groups import BOTH, FAKES, GRAPH, INPUT, MLP, QUANTISED, planned, prepared, rows
+from run_requests import run_request
 
 from irbench.core import registry
 from irbench.core.record import Failure
@@ -16,7 +17,6 @@ from irbench.errors import IrbenchError
 from irbench.notices.notes import GraphUnbound
 from irbench.runner.plan import Forms, alike, plan
 from irbench.runner.prepare import compared_together, same_inputs
-from irbench.runner.request import RunRequest
 from irbench.runner.requested_cells import BackendInfo, SizedModel
 from irbench.spec import Artifact, Bundle, Feeding, InputSpec, Program, TensorSpec, Workload
 from irbench.spi import Description
@@ -30,7 +30,7 @@ def test_every_backend_at_every_setting_is_a_row() -> None:
 
 
 def test_batches_and_thread_counts_are_rows_of_one_table() -> None:
-    (group,) = planned(batches=(1, 4), threads=(1, None))
+    (group,) = planned(batch=(1, 4), threads=(1, None))
     loads = [(cell.load.batch, cell.backend, cell.load.threads) for cell in group.group.cells]
     assert loads == [(batch, name, threads) for batch in (1, 4) for name, _ in FAKES for threads in (1, None)]
     assert [group.group.workload_of(cell).batch for cell in group.group.cells] == [batch for batch, *_ in loads]
@@ -39,13 +39,13 @@ def test_batches_and_thread_counts_are_rows_of_one_table() -> None:
 
 
 def test_every_batch_has_a_table_of_its_own_where_that_is_asked_for() -> None:
-    groups = planned(batches=(1, 4), apart=True)
+    groups = planned(batch=(1, 4), apart=True)
     assert [group.group.main.batch for group in groups] == [1, 4]
     assert [group.group.cells[0].load.batch for group in groups] == [1, 4]
 
 
 def test_models_with_equal_inputs_are_rows_of_one_table() -> None:
-    (group,) = planned(bundles=(MLP, QUANTISED), batches=(1, 2))
+    (group,) = planned(bundles=(MLP, QUANTISED), batch=(1, 2))
     ran = [(group.group.workload_of(cell).bundle.name, cell.load.batch) for cell in group.group.cells]
     assert ran == [(name, batch) for name in ("mlp", "quantised") for batch in (1, 2) for _ in FAKES]
     assert len({cell.id for cell in group.group.cells}) == 8
@@ -82,7 +82,7 @@ def test_models_that_are_fed_the_same_samples_share_their_expected_outputs() -> 
 
 
 def test_samples_that_take_turns_keep_batches_apart() -> None:
-    request = replace(RunRequest((MLP,), FAKES))
+    request = run_request((MLP,), FAKES)
     feeding = Feeding(samples=(Path("0.npz"), Path("1.npz")))
     models = [SizedModel(Workload(MLP, {"batch": batch}, feeding), "fp32") for batch in (1, 2)]
     assert len(compared_together(request, models)) == 2
@@ -96,7 +96,7 @@ def test_a_backend_named_twice_is_measured_against_itself() -> None:
 
 def test_the_users_own_code_is_a_row_after_the_backends_at_every_setting() -> None:
     code = Program("callable", "loop:infer")
-    (group,) = planned(streams=(1, 2), programs={"mine": code}, baseline="mine x2")
+    (group,) = planned(streams=(1, 2), cells={"mine": code}, baseline="mine x2")
     assert [cell.label for cell in group.group.cells] == [
         "fake-a",
         "fake-a x2",
@@ -110,12 +110,12 @@ def test_the_users_own_code_is_a_row_after_the_backends_at_every_setting() -> No
 
 
 def test_the_users_own_code_may_be_all_that_is_measured() -> None:
-    (group,) = planned(backends=(), programs={"mine": Program("command", "./loop")})
+    (group,) = planned(backends=(), cells={"mine": Program("command", "./loop")})
     assert rows(group) == [("mine", "fp32")]
 
 
 def test_options_reach_only_the_backend_they_name() -> None:
-    (group,) = planned(options={"fake-b": {"call_us": "7"}})
+    (group,) = planned(set={"fake-b": {"call_us": "7"}})
     assert [dict(cell.load.options) for cell in group.group.cells] == [{}, {"call_us": "7"}]
 
 
@@ -133,8 +133,8 @@ def test_a_model_that_no_backend_can_run_is_refused() -> None:
 
 def test_a_model_that_no_backend_can_run_does_not_keep_another_from_being_measured() -> None:
     unreadable = replace(MLP, name="unreadable", artifacts=(replace(GRAPH, kind="pickle"),))
-    request = RunRequest((unreadable, MLP), FAKES)
-    first, second = plan(replace(request, apart=True), prepared(replace(request, apart=True), {}, "fp32"))
+    request = run_request((unreadable, MLP), FAKES, apart=True)
+    first, second = plan(request, prepared(request, {}, "fp32"))
     assert not first.can_run
     assert {failure.stage for failure in first.absent.values()} == {"plan"}
     assert second.can_run
@@ -194,7 +194,7 @@ def test_a_precision_is_required_unless_it_is_only_that_of_a_narrow_graph(
 def test_operators_of_a_vendor_keep_a_backend_from_a_graph_and_not_the_users_own_code() -> None:
     foreign = replace(GRAPH, variant="all", domains=("com.vendor",))
     code = Program("callable", "loop:infer")
-    (group,) = planned(made={"all": foreign}, variants=("all",), backends=FAKES[:1], programs={"mine": code})
+    (group,) = planned(made={"all": foreign}, variants=("all",), backends=FAKES[:1], cells={"mine": code})
     assert set(group.absent) == {"fake-a-cpu-fp32-x1-all"}
 
 
@@ -237,12 +237,12 @@ def test_a_graph_without_dynamic_dimensions_has_no_other_form() -> None:
 
 
 def test_several_shapes_alone_are_run_fixed() -> None:
-    (group,) = planned(sweep=("x", ((2, 3), (4, 3))))
+    (group,) = planned(shapes=("x", ((2, 3), (4, 3))))
     assert [cell.label for cell in group.group.cells] == ["fake-a", "fake-b"]
 
 
 def test_dynamic_shapes_are_rows_beside_those_with_bound_ones_where_they_are_asked_for() -> None:
-    (group,) = planned(sweep=("x", ((2, 3), (4, 3))), dynamic=True, variants=("none", "basic"))
+    (group,) = planned(shapes=("x", ((2, 3), (4, 3))), dynamic=True, variants=("none", "basic"))
     rows = {cell.label: cell for cell in group.group.cells}
     assert list(rows) == [
         *("fake-a", "fake-a dynamic", "fake-a+basic"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import models
 import pytest
+from run_requests import run_request
 
 from irbench.core.record import Failure
 from irbench.errors import ExitCode, IrbenchError
@@ -16,7 +17,6 @@ from irbench.optimizer import LEVELS, OriginalRefused, Recipe
 from irbench.runner import prepare as preparing
 from irbench.runner.plan import PreparedModel
 from irbench.runner.prepare import prepare
-from irbench.runner.request import RunRequest
 from irbench.spec import Artifact, Bundle, InputSpec
 
 FAKES = (("fake-a", "cpu"), ("fake-b", "cpu"))
@@ -29,12 +29,12 @@ def bundle(tmp_path: Path) -> Bundle:
 
 
 def made(bundle: Bundle, scratch: Path, **changes: Any) -> tuple[PreparedModel, ...]:
-    tables = prepare(replace(RunRequest((bundle,), FAKES), **changes), scratch).tables
+    tables = prepare(run_request((bundle,), FAKES, **changes), scratch).tables
     return tuple(model for table in tables for model in table)
 
 
 def test_every_batch_has_its_shapes_bound(bundle: Bundle, tmp_path: Path) -> None:
-    for model, batch in zip(made(bundle, tmp_path, batches=(1, 4)), (1, 4), strict=True):
+    for model, batch in zip(made(bundle, tmp_path, batch=(1, 4)), (1, 4), strict=True):
         artifact = model.artifacts["onnx", "none"]
         assert isinstance(artifact, Artifact)
         assert artifact.inputs[0].shape[0] == batch
@@ -46,7 +46,7 @@ def test_models_share_a_table_at_each_shape(tmp_path: Path, side_by_side: bool) 
     one = models.two_inputs(tmp_path)
     first = Bundle("one", tuple(InputSpec(spec) for spec in one.inputs), (one,))
     second = replace(first, name="two")
-    swept = RunRequest((first, second), FAKES, sweep=("length", ((5,), (9,), (13,))), side_by_side=side_by_side)
+    swept = run_request((first, second), FAKES, shapes=("length", ((5,), (9,), (13,))), side_by_side=side_by_side)
     tables = prepare(swept, tmp_path / "scratch").tables
     assert [{own.model.workload.sizes["length"] for own in table} for table in tables] == [{5}, {9}, {13}]
     assert [[own.model.bundle.name for own in table] for table in tables] == [["one", "two"]] * 3
@@ -161,7 +161,7 @@ def test_a_tool_of_the_optimiser_that_is_missing_is_told_before_anything_is_meas
         ({"baseline": "nope"}, "does not match any row"),
         ({"baseline": "fake-a@colour=red"}, "not a valid row"),
         ({"baseline": "fake-b+basic@streams=2"}, "does not match any row"),
-        ({"shapes": {"second": (4, 3, 1)}, "batches": (1, 2)}, "has 3 axes"),
+        ({"shape": {"second": (4, 3, 1)}, "batch": (1, 2)}, "has 3 axes"),
     ],
 )
 def test_what_is_refused_in_the_end_is_refused_before_anything_is_made(
@@ -175,7 +175,7 @@ def test_what_is_refused_in_the_end_is_refused_before_anything_is_made(
     second = models.mlp(tmp_path, name="second")
     inputs = (replace(second.inputs[0], name="second", shape=("batch", 3)),)
     other = Bundle("other", tuple(InputSpec(spec) for spec in inputs), (replace(second, inputs=inputs),))
-    request = replace(RunRequest((bundle, other), FAKES), variants=("none", "basic"), **changes)
+    request = run_request((bundle, other), FAKES, **{"variants": ("none", "basic"), **changes})
     with pytest.raises(IrbenchError, match=said):
         prepare(request, tmp_path)
 

@@ -11,6 +11,8 @@ from typing import Any, ClassVar, Self
 import launches
 import models
 import pytest
+from run_requests import run_request
+from stored_plans import stored_plan
 
 from irbench.core.record import Failure, LaunchRecord
 from irbench.core.result import RunDocument
@@ -35,13 +37,13 @@ ONE = Holder(7, "2026-01-05T10:00:00+00:00", "vgg16")
 
 @pytest.fixture
 def writer(tmp_path: Path) -> RunWriter:
-    return Store(tmp_path / "results").begin({}, {})
+    return Store(tmp_path / "results").begin({}, stored_plan())
 
 
 def planned_run(tmp_path: Path, **changes: Any) -> tuple[RunRequest, PlannedGroup]:
     artifact = models.mlp(tmp_path)
     bundle = Bundle("mlp", tuple(InputSpec(spec) for spec in artifact.inputs), (artifact,))
-    request = replace(RunRequest((bundle,), (("fake-a", "cpu"),)), **changes)
+    request = run_request(**{"bundles": (bundle,), "backends": (("fake-a", "cpu"),), **changes})
     planned, *_ = plan(request, prepare(request, tmp_path / "scratch"))
     return request, planned
 
@@ -107,7 +109,7 @@ def test_a_default_precision_is_noted_where_its_backend_can_run_the_model(
 def test_progress_names_the_batches_where_a_run_has_several(
     tmp_path: Path, writer: RunWriter, batches: tuple[int, ...] | None, apart: bool, told: str
 ) -> None:
-    request, planned = planned_run(tmp_path, batches=batches, apart=apart)
+    request, planned = planned_run(tmp_path, batch=batches, apart=apart)
     heard: list[str] = []
 
     def listen(progress: Progress) -> None:

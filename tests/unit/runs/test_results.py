@@ -16,6 +16,7 @@ from typing import Any, Literal
 import pytest
 from cold_and_soak_runs import cold, soak_example
 from documents import ENVIRONMENT, cell, disturbed, example, group, launch
+from stored_plans import stored_plan
 
 import irbench
 from irbench import Run
@@ -26,7 +27,7 @@ from irbench.system.installation import install_command
 
 
 def stored(*, name: str = "", note: str = "", launches: bool = True) -> Run:
-    writer = Store(default_root()).begin(ENVIRONMENT, {"name": name, "note": note})
+    writer = Store(default_root()).begin(ENVIRONMENT, stored_plan(name=name, note=note))
     if launches:
         writer.add_launch(launch())
     writer.commit(replace(writer.document, groups=(example(),), complete=True))
@@ -157,7 +158,7 @@ def test_an_interrupt_survives_pickling_as_other_processes_need_it():
 def test_a_name_of_several_runs_means_the_newest_that_was_measured():
     stored(name="same")
     measured = stored(name="same")
-    Store(default_root()).begin(ENVIRONMENT, {"name": "same"})  # interrupted before its first launch
+    Store(default_root()).begin(ENVIRONMENT, stored_plan(name="same"))  # interrupted before its first launch
     assert irbench.load("same").id == measured.id
 
 

@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 from documents import BUSY, cell, document, example, failed, group, speedup
 from front_door import irbench
+from stored_plans import stored_plan
 
 from irbench.core.record import OutputError
 from irbench.core.result import SCHEMA_VERSION, RunDocument
@@ -114,7 +115,7 @@ def test_a_document_of_a_newer_irbench_asks_for_an_update():
 
 
 def test_a_document_of_a_format_before_is_refused_and_asks_to_measure_again(tmp_path: Path):
-    writer = Store(tmp_path).begin({}, {})
+    writer = Store(tmp_path).begin({}, stored_plan())
     writer.commit(document(example(), run_id=writer.document.run_id, created=writer.document.created))
     path = writer.folder / "run.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "schema_version": 1}))
@@ -179,8 +180,10 @@ def test_no_text_hides_how_deep_lists_are(text: str):
 
 def test_text_and_fractions_may_look_like_what_is_refused():
     plain: Any = json.loads(encode_document(document()))
-    plain["plan"]["anything"] = ["[" * 200, '\\"' + "9" * 30, -1.2345678901234567e-300, (1 << 63) - 1, -(1 << 63)]
-    assert decode_document(json.dumps(plain).encode(), "run.json").plan["anything"] == plain["plan"]["anything"]
+    plain["plan"]["training"] = {
+        "x": ["[" * 200, '\\"' + "9" * 30, -1.2345678901234567e-300, (1 << 63) - 1, -(1 << 63)]
+    }
+    assert decode_document(json.dumps(plain).encode(), "run.json").plan.training == plain["plan"]["training"]
 
 
 def test_what_no_run_has_takes_memory_in_proportion_to_its_bytes():
@@ -199,3 +202,11 @@ def test_a_document_that_is_larger_than_any_is_not_read(tmp_path: Path):
         file.truncate(LARGEST_DOCUMENT_BYTES + 1)
     with pytest.raises(IrbenchError, match="has more than 17 MB"):
         load_document(tmp_path)
+
+
+@pytest.mark.parametrize("models", [[{}], 7, [None], ["net", 3]], ids=str)
+def test_a_plan_whose_values_have_other_types_is_refused(models: object):
+    plain: Any = json.loads(encode_document(document()))
+    plain["plan"]["models"] = models
+    with pytest.raises(IrbenchError, match=r"plan\.models"):
+        decode_document(json.dumps(plain).encode(), "run.json")

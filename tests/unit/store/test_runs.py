@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from documents import launch
+from stored_plans import stored_plan
 from stored_runs import measured_model
 
 from irbench.errors import IrbenchError
@@ -84,9 +85,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from documents import example, launch
+from stored_plans import stored_plan
 from irbench.store.runs import Store
 from irbench.store.entries import Outcome
-writer = Store(Path(sys.argv[1])).begin({}, {})
+writer = Store(Path(sys.argv[1])).begin({}, stored_plan())
 for number in range(100):
     writer.add_launch(launch(number))
     writer.commit(replace(writer.document, groups=(example(),)))
@@ -135,7 +137,7 @@ def test_a_damaged_run_is_a_problem_of_its_own_and_hides_no_other(store: Store):
 def test_a_folder_that_cannot_be_made_is_an_error_before_anything_is_measured(tmp_path: Path):
     (tmp_path / "file").write_text("")
     with pytest.raises(IrbenchError, match="cannot be written") as caught:
-        Store(tmp_path / "file" / "results").begin({}, {})
+        Store(tmp_path / "file" / "results").begin({}, stored_plan())
     assert "--results" in caught.value.hint
 
 
@@ -149,7 +151,7 @@ def fill_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_full_disk_is_an_error_before_anything_is_measured(store: Store, monkeypatch: pytest.MonkeyPatch):
     fill_disk(monkeypatch)
     with pytest.raises(IrbenchError, match="No space left on device"):
-        store.begin({}, {})
+        store.begin({}, stored_plan())
 
 
 def test_a_disk_that_fills_up_keeps_what_was_committed(store: Store, monkeypatch: pytest.MonkeyPatch):

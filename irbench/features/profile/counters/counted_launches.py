@@ -80,7 +80,7 @@ def counted_profile(
         counting=counting,
         timing=replace(timing, budget=left_s),
         budget_s=left_s,
-        seed=task.request.seed,
+        seed=task.request.asked.seed,
         scratch=task.scratch / "counted",
         logs=task.logs,
     )

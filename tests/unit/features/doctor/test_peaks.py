@@ -107,7 +107,7 @@ def test_the_largest_product_of_equal_time_is_the_peak(
     assert found.run_id is not None
     document = Store(tmp_path).load(Store(tmp_path).find(found.run_id))
     assert [table.model for table in document.groups] == [LARGE.name]
-    assert document.plan["io"] == "bound"
+    assert document.plan.io == "bound"
 
 
 @pytest.mark.ci

@@ -11,6 +11,7 @@ from across_runs_history import history_of_documents as history_of
 from across_runs_history import run
 from compared_runs import MACHINE
 from documents import cell, document, group
+from stored_plans import stored_plan
 
 from irbench.across_runs.checked_runs import Files
 from irbench.across_runs.differences import fingerprint
@@ -170,8 +171,7 @@ def test_other_models_and_rows_without_figures_are_passed_over():
 def of_file(number: int, source: str, graph: str) -> RunDocument:
     """Return a run of the model that was read from a file."""
     made = run(number, USUAL[number], row={"graph_files": GraphFiles(graph, 1234)})
-    plan = {"models": ["resnet50"], "sources": [source]}
-    return replace(made, plan=plan)
+    return replace(made, plan=stored_plan(models=["resnet50"], sources=[source]))
 
 
 def test_a_run_with_two_models_of_one_name_is_named_and_left_out():

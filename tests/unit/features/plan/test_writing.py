@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import stored_runs
+from stored_plans import stored_plan
 
 from irbench.errors import IrbenchError
 from irbench.features.plan.reading import read_plan
@@ -87,7 +88,7 @@ def test_what_a_run_left_to_the_default_is_not_written():
 
 
 def stored(root: Path, plan: dict[str, Any]) -> str:
-    writer = stored_runs.Store(root).begin({}, plan)
+    writer = stored_runs.Store(root).begin({}, stored_plan(**plan))
     writer.commit(replace(writer.document, complete=True))
     return writer.document.run_id
 
@@ -106,7 +107,7 @@ def test_a_stored_run_is_found_as_elsewhere(tmp_path: Path):
     [
         ({"models": ["net"], "soak": {"seconds": 60.0}}, "whether memory grows"),
         ({"models": ["net"], "training": {"batch": [8]}}, "training steps"),
-        ({"models": ["n"], "data_in_memory": 1}, "in memory"),
+        ({"models": ["n"], "asked": {}, "data_in_memory": 1}, "in memory"),
     ],
 )
 def test_what_no_plan_can_repeat_is_refused(tmp_path: Path, plan: dict[str, Any], said: str):

@@ -14,6 +14,7 @@ from documents import ENVIRONMENT, cell, example, group, speedup
 from front_door import irbench
 from launches import even
 from profiles import example as profiled
+from stored_plans import stored_plan
 from stored_runs import altered
 
 from irbench.core.result import RunDocument
@@ -49,7 +50,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_a_name_is_a_run_else_a_profile_else_a_model(root: Path):
-    assert [document.plan["name"] for document, _ in contents_of(root, ["before"]).runs] == ["before"]
+    assert [document.plan.name for document, _ in contents_of(root, ["before"]).runs] == ["before"]
     (profile,) = contents_of(root, [PROFILE[:10]]).results
     (history,) = contents_of(root, ["tiny"]).results
     assert profiled().model in profile.name
@@ -108,7 +109,7 @@ def test_a_run_of_several_tables_is_planned_once(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(contents, "planned_again", plan_again)
     tables = (example(), replace(example(), batch=2), replace(example(), batch=4))
-    writer = Store(tmp_path).begin(ENVIRONMENT, {"models": ["tiny"], "asked": {}})
+    writer = Store(tmp_path).begin(ENVIRONMENT, stored_plan(models=["tiny"], asked={}))
     run = writer.commit(replace(writer.document, groups=tables, complete=True))
     found = contents_of(tmp_path, [run.run_id]).programs
     assert planned == [run.run_id]
@@ -155,7 +156,7 @@ def test_samples_of_a_search_that_are_damaged_leave_out_its_charts_alone(root: P
 def test_a_run_of_500_rows_has_them_all_on_a_page_of_few_megabytes(tmp_path: Path):
     pytest.importorskip("altair", reason="needs the extra report")
     levels_ms = {f"row-{number}": 2 + number / 100 for number in range(500)}
-    writer = Store(tmp_path / "results").begin(ENVIRONMENT, {"models": ["tiny"]})
+    writer = Store(tmp_path / "results").begin(ENVIRONMENT, stored_plan(models=["tiny"]))
     for record in even({name: [level_ms] * 3 for name, level_ms in levels_ms.items()}):
         writer.add_launch(record)
     rows = (

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from documents import ENVIRONMENT, cell_launch, example, launch
+from stored_plans import stored_plan
 from stored_runs import measured
 
 from irbench.core.record import LaunchRecord
@@ -56,7 +57,7 @@ def change(run: RunWriter, **facts: Any) -> None:
 
 
 def with_launch(root: Path, record: LaunchRecord) -> RunWriter:
-    run = Store(root).begin(ENVIRONMENT, {})
+    run = Store(root).begin(ENVIRONMENT, stored_plan())
     run.add_launch(record)
     run.commit(replace(run.document, groups=(example(),), complete=True))
     return run
@@ -281,7 +282,7 @@ def test_runs_arrive_and_go_on_a_file_system_without_locks(
     (added,) = brought(there, measured(tmp_path / "a").folder).added
     assert list(remove_runs([added], there)) == [added]
     assert [path.name for path in there.iterdir()] == ["runs"]
-    being_measured = Store(there).begin(ENVIRONMENT, {})
+    being_measured = Store(there).begin(ENVIRONMENT, stored_plan())
     with pytest.raises(IrbenchError, match="still being measured"):
         list(remove_runs([being_measured.folder], there))
 
@@ -378,7 +379,7 @@ def test_what_killed_imports_and_removals_left_is_cleared(tmp_path: Path, there:
 
 
 def test_a_run_that_is_being_measured_is_not_removed(there: Path):
-    finished, running = measured(there), Store(there).begin(ENVIRONMENT, {})
+    finished, running = measured(there), Store(there).begin(ENVIRONMENT, stored_plan())
     with pytest.raises(IrbenchError, match="still being measured"):
         list(remove_runs([finished.folder, running.folder], there))
     assert finished.folder.is_dir()

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 from cold_and_soak_runs import cold
 from documents import ENVIRONMENT, cell, example, group, launch
+from stored_plans import stored_plan
 
 from irbench.core.row import Spans
 from irbench.errors import IrbenchError
@@ -24,7 +25,7 @@ from irbench.store.runs import RunWriter, Store
 
 
 def measured(model: str = "resnet50", *, complete: bool = True) -> RunWriter:
-    writer = Store(default_root()).begin(ENVIRONMENT, {})
+    writer = Store(default_root()).begin(ENVIRONMENT, stored_plan())
     writer.add_launch(launch())
     table = replace(example(), model=model)
     writer.commit(replace(writer.document, groups=(table, group(cell("ort", streams=4))), complete=complete))
@@ -48,7 +49,7 @@ def test_show_prints_the_latest_run_again():
 
 
 def test_show_names_the_run_and_its_note_beside_the_table():
-    writer = Store(default_root()).begin(ENVIRONMENT, {"name": "before", "note": "without the patch"})
+    writer = Store(default_root()).begin(ENVIRONMENT, stored_plan(name="before", note="without the patch"))
     writer.add_launch(launch())
     writer.commit(replace(writer.document, groups=(example(),), complete=True))
     first, second, *_ = shown("before").stderr.splitlines()
@@ -64,7 +65,7 @@ def test_show_says_nothing_of_a_name_and_a_note_where_there_are_none():
 
 def test_show_says_which_of_several_runs_of_a_name_it_shows():
     for _ in range(2):
-        writer = Store(default_root()).begin(ENVIRONMENT, {"name": "same"})
+        writer = Store(default_root()).begin(ENVIRONMENT, stored_plan(name="same"))
         writer.add_launch(launch())
         writer.commit(replace(writer.document, groups=(example(),), complete=True))
     said = shown("same").stderr
@@ -73,7 +74,7 @@ def test_show_says_which_of_several_runs_of_a_name_it_shows():
 
 def test_rm_refuses_a_name_of_several_runs():
     for _ in range(2):
-        Store(default_root()).begin(ENVIRONMENT, {"name": "same"})
+        Store(default_root()).begin(ENVIRONMENT, stored_plan(name="same"))
     with pytest.raises(IrbenchError, match="2 runs are called 'same'") as caught:
         listed("rm", "same", "--yes")
     assert "Write the id" in caught.value.hint
@@ -84,7 +85,7 @@ def test_show_puts_intervals_behind_figures_on_demand():
         replace(cell_, p50_over_launches=Spans(32.5, low=32.1, high=33.0, all_blocks_value=32.6))
         for cell_ in example().cells
     ]
-    writer = Store(default_root()).begin(ENVIRONMENT, {})
+    writer = Store(default_root()).begin(ENVIRONMENT, stored_plan())
     writer.add_launch(launch())
     writer.commit(replace(writer.document, groups=(replace(example(), cells=tuple(rows)),), complete=True))
     assert "32.5 [32.1, 33.0]" in shown("--intervals").stdout
@@ -220,7 +221,7 @@ def test_the_memory_of_rows_is_shown_in_place_of_their_speed():
 
 
 def test_memory_is_refused_where_a_run_has_no_table_of_it():
-    writer = Store(default_root()).begin(ENVIRONMENT, {})
+    writer = Store(default_root()).begin(ENVIRONMENT, stored_plan())
     writer.commit(replace(writer.document, cold_starts=cold().cold_starts, complete=True))
     with pytest.raises(IrbenchError, match="--memory applies to runs that compare speeds"):
         shown(writer.document.run_id, "--memory")

@@ -13,6 +13,7 @@ import documents
 import front_door
 import pytest
 from measured_sweeps import Measured, install, plan, sweep
+from stored_plans import stored_plan
 
 import irbench
 from irbench.core.record import LaunchRecord
@@ -139,7 +140,7 @@ def test_the_throughput_of_a_sweep_is_drawn_against_each_setting_that_varies(mea
 
 def test_sweeps_are_listed_below_the_runs(measured: Measured):
     sweep(plan())
-    Store(measured.results).begin({}, {"models": ["other"]})
+    Store(measured.results).begin({}, stored_plan(models=["other"]))
     listed = front_door.irbench("results")
     assert "sweep  age  when (UTC)" in listed.out
     (entry,) = json.loads(front_door.irbench("results", "--format", "json").out)["sweeps"]
@@ -171,7 +172,7 @@ def test_nothing_is_removed_of_a_sweep_that_is_being_measured(measured: Measured
 
 
 def test_a_sweep_takes_no_name_that_stands_for_a_run(measured: Measured):
-    writer = Store(measured.results).begin({}, {"models": ["net"]})
+    writer = Store(measured.results).begin({}, stored_plan(models=["net"]))
     for name in ("latest", writer.document.run_id, writer.document.run_id.lower()):
         with pytest.raises(IrbenchError, match="names a run, not a sweep"):
             sweep(plan(), name=name)
@@ -179,7 +180,7 @@ def test_a_sweep_takes_no_name_that_stands_for_a_run(measured: Measured):
 
 def test_a_run_that_is_called_as_a_sweep_is_goes_first(measured: Measured):
     sweep(plan())
-    writer = Store(measured.results).begin({}, {"models": ["net"], "name": "night"})
+    writer = Store(measured.results).begin({}, stored_plan(models=["net"], name="night"))
     writer.commit(replace(writer.document, groups=(documents.example(),), complete=True))
     assert find_runs(measured.results, "night") == (writer.folder,)
     front_door.irbench("results", "rm", "night", "--yes")

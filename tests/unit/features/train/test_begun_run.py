@@ -12,6 +12,7 @@ from training_steps import FALLING, cell, table
 
 from irbench.core.record import Failure
 from irbench.core.result import RunDocument
+from irbench.core.stored_plan import StoredPlan
 from irbench.errors import IrbenchError
 from irbench.features.train.begun_run import BegunRun, begun_run
 from irbench.features.train.options import TrainOptions
@@ -28,8 +29,8 @@ def stored(asked: object) -> RunDocument:
     group = table([(cell(8), (1.0, 2.0)), (cell(16), (1.0, 2.0))])
     trains, failed = group.cells
     rows = (trains, replace(failed, loss=None, failure=NOT_FALLING, state="failed"))
-    plan = {"sources": ["/models/net.py:make"], "training": asked}
-    return replace(document(replace(group, cells=rows)), plan=plan)
+    plan = StoredPlan(sources=("/models/net.py:make",), training=cast("Any", asked))
+    return document(replace(group, cells=rows), plan=plan)
 
 
 def begun(asked: object) -> BegunRun | None:
@@ -41,7 +42,7 @@ def test_what_was_asked_for_and_what_checks_gave_is_read_again() -> None:
     assert found is not None
     assert found.options == ASKED
     assert sorted(map(str, found.outcomes.values())) == sorted(map(str, (FALLING, NOT_FALLING)))
-    assert found.plan["models"] == ["/models/net.py:make"]
+    assert found.plan.models == ("/models/net.py:make",)
 
 
 def test_a_run_of_anything_else_is_none_of_training() -> None:

@@ -19,6 +19,7 @@ from irbench.runner import rounds
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runner.workers import CellFailed
+from irbench.runs import mode_tables
 from irbench.spec import Bundle, Cell, Group, Timing, Workload
 from irbench.store.runs import RunWriter
 from irbench_tf.training.session import trace_in
@@ -59,12 +60,12 @@ def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
         return b"trace"
 
     monkeypatch.setattr(rounds, "Stopwatch", now.watch)
-    monkeypatch.setattr(step_traces, "Rounds", lambda **facts: rounds.Rounds(**facts, watch=now.watch()))
+    monkeypatch.setattr(mode_tables, "Rounds", lambda **facts: rounds.Rounds(**facts, watch=now.watch()))
     monkeypatch.setattr(step_traces, "build", no_xprof)
-    monkeypatch.setattr(step_traces._StepTraces, "_trace_of", trace_of)
+    monkeypatch.setattr(step_traces.StepTraces, "_trace_of", trace_of)
 
 
-def traced(budget_s: float) -> StepTraceTable:
+def traced(scratch: Path, budget_s: float) -> StepTraceTable:
     """Return the table of traces where this was the budget of the whole run."""
     speeds = table([(cell, (1.0, 2.0)) for cell in CELLS])
     assert speeds.seconds == MEASURED_S
@@ -72,7 +73,9 @@ def traced(budget_s: float) -> StepTraceTable:
     request = RunRequest((), (), timing=Timing(budget=budget_s), traced_steps=12)
     writer = Writer(document(speeds))
     planned = (PlannedGroup(group),)
-    found = step_traces.run(request, planned, Path(), cast("RunWriter", writer), lambda _progress: None)
+    found = mode_tables.measure_tables(
+        step_traces.StepTraces, "step_traces", request, planned, scratch, cast("RunWriter", writer), print
+    )
     (traces,) = found.step_traces
     assert len(writer.attached) == sum(bool(row.trace) for row in traces.rows)
     return traces
@@ -82,20 +85,20 @@ def states(traces: StepTraceTable) -> list[str]:
     return [row.state for row in traces.rows]
 
 
-def test_each_row_that_was_measured_is_traced_once_and_one_that_fails_says_why() -> None:
-    traces = traced(1200.0)
+def test_each_row_that_was_measured_is_traced_once_and_one_that_fails_says_why(tmp_path: Path) -> None:
+    traces = traced(tmp_path, 1200.0)
     assert (traces.stopped_by, states(traces)) == ("launches", ["ok", "ok", "failed"])
     assert traces.rows[2].failure == CRASH
     assert traces.unread is not None
 
 
-def test_no_row_is_traced_once_measuring_took_the_whole_budget() -> None:
-    traces = traced(MEASURED_S)
+def test_no_row_is_traced_once_measuring_took_the_whole_budget(tmp_path: Path) -> None:
+    traces = traced(tmp_path, MEASURED_S)
     assert (traces.stopped_by, states(traces)) == ("budget", ["not-measured"] * 3)
 
 
-def test_the_budget_is_asked_before_each_row() -> None:
-    traces = traced(MEASURED_S + 1.5 * TRACE_S)
+def test_the_budget_is_asked_before_each_row(tmp_path: Path) -> None:
+    traces = traced(tmp_path, MEASURED_S + 1.5 * TRACE_S)
     assert (traces.stopped_by, states(traces)) == ("budget", ["ok", "not-measured", "not-measured"])
 
 

@@ -321,9 +321,9 @@ def test_the_first_condition_is_measured_however_short_time_is():
 
 def test_runs_are_named_after_their_conditions():
     _, second, *_ = asked_of(name="mine", note="before the patch")
-    assert second.name == "mine batch 4"
-    assert second.note == "before the patch; flip map of CONFIRMED: batch 4"
-    assert not asked_of()[0].name
+    assert second.asked.name == "mine batch 4"
+    assert second.asked.note == "before the patch; flip map of CONFIRMED: batch 4"
+    assert not asked_of()[0].asked.name
 
 
 def test_an_interrupt_ends_the_map_and_keeps_what_was_measured():

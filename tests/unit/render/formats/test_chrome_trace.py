@@ -16,6 +16,7 @@ from exports import OPENVINO, ORT, TIMING, run_of, speed_launch, stored_run, tex
 from hypothesis import given
 from hypothesis import strategies as st
 from launches import MS
+from stored_plans import stored_plan
 
 from irbench.core.record import LaunchRecord, PacedRun, Sustained
 from irbench.render.formats.chrome_trace import BLOCKS, SampleTrack, Span, lanes_of, launch_spans
@@ -30,7 +31,7 @@ def trace(*runs: Any) -> list[dict[str, Any]]:
 
 
 def spans_of(record: LaunchRecord) -> list[Span]:
-    blocks = sort_blocks(record, planned_timing({"timing": TIMING}))
+    blocks = sort_blocks(record, planned_timing(stored_plan(timing=TIMING)))
     return list(launch_spans(record, blocks, {OPENVINO: 2}))
 
 

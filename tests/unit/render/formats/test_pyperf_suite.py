@@ -14,6 +14,7 @@ from cold_and_soak_runs import cold, soak_example
 from documents import ENVIRONMENT, cell, group
 from exports import TIMING, run_of, stored_run, text
 from launches import MS, launch, measured, synchronous
+from stored_plans import stored_plan
 
 from irbench.render.formats.exported_run import ExportedRun
 from irbench.store.runs import Store
@@ -21,7 +22,7 @@ from irbench.store.runs import Store
 
 def sync_run(root: Path) -> ExportedRun:
     rounds = [synchronous(at, [10 * MS, 12 * MS, 30 * MS]) for at in range(3)]
-    writer = Store(root).begin(ENVIRONMENT, {"timing": TIMING})
+    writer = Store(root).begin(ENVIRONMENT, stored_plan(timing=TIMING))
     writer.add_launch(launch(0, [measured("ort/fp32", rounds, calls_per_sample=4)]))
     writer.commit(replace(writer.document, groups=(group(cell("ort")),), complete=True))
     return ExportedRun.of(writer.document, writer.folder)

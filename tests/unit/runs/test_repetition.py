@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stored_plans import stored_plan
 
 from irbench.core import registry
 from irbench.core.run_kinds import RUN_KINDS
+from irbench.core.stored_plan import StoredPlan
 from irbench.errors import IrbenchError
 from irbench.options.own_code import Metric
 from irbench.options.run import RunOptions
 from irbench.requests import run_requests as requests
 from irbench.requests.run_requests import requested
-from irbench.runs.stored_plan import environments_obstacle, own_code_obstacle, refuse_stored_folders, stored_options
+from irbench.runs.repetition import environments_obstacle, own_code_obstacle, refuse_stored_folders, stored_options
 from irbench.spec import Bundle
 from irbench.spi import Description
 
@@ -53,7 +55,7 @@ ASKED = RunOptions(
 )
 
 
-def stored(options: RunOptions) -> dict[str, Any]:
+def stored(options: RunOptions) -> StoredPlan:
     """Return the plan that the document of a run with these options would hold."""
     return replace(requested(options), bundles=(BUNDLE,)).as_plan()
 
@@ -100,7 +102,7 @@ def test_a_run_that_is_asked_for_again_stores_the_same_plan() -> None:
 
 
 def test_a_model_whose_bundle_is_gone_is_named_by_its_source() -> None:
-    plan = {"models": ["mine"], "sources": ["my_package.net:build"], "asked": {}}
+    plan = stored_plan(models=["mine"], sources=["my_package.net:build"], asked={})
     assert stored_options(plan).models == ("my_package.net:build",)
 
 
@@ -116,16 +118,16 @@ def test_a_model_whose_bundle_is_gone_is_named_by_its_source() -> None:
 )
 def test_a_plan_that_cannot_be_repeated_is_refused(plan: dict[str, Any], said: str) -> None:
     with pytest.raises(IrbenchError, match=said) as refused:
-        stored_options(plan)
+        stored_options(stored_plan(**plan))
     assert refused.value.hint
 
 
 @pytest.mark.parametrize("other", [{"io": "copy"}, {"threads": [7]}, {"set": {}}], ids=str)
 def test_what_a_plan_shows_is_stored_nowhere_else(other: dict[str, Any]):
     plan = stored(ASKED)
-    assert not other.keys() & plan["asked"].keys()
+    assert not other.keys() & (plan.asked or {}).keys()
     with pytest.raises(IrbenchError, match="no option"):
-        stored_options({**plan, "asked": {**plan["asked"], **other}})
+        stored_options(replace(plan, asked={**(plan.asked or {}), **other}))
 
 
 @pytest.mark.parametrize(
@@ -140,22 +142,21 @@ def test_what_a_plan_shows_is_stored_nowhere_else(other: dict[str, Any]):
 )
 def test_what_no_plan_asks_for_names_the_command_that_measures_it_again(called: dict[str, Any], hint: str) -> None:
     with pytest.raises(IrbenchError) as refused:
-        stored_options({"models": ["net"], "asked": {}, "serving": {"rates": [5]}, **called})
+        stored_options(stored_plan(models=["net"], asked={}, serving={"rates": [5]}, **called))
     assert refused.value.hint == hint
 
 
 def test_a_run_beside_a_busy_neighbour_cannot_be_asked_for_again():
     plan = stored(ASKED)
-    plan["timing"] = {**plan["timing"], "busy_processors": [1]}
+    plan = replace(plan, timing={**plan.timing, "busy_processors": [1]})
     with pytest.raises(IrbenchError, match="kept a processor busy") as refused:
         stored_options(plan)
     assert "--flip-map" in refused.value.hint
 
 
-@pytest.mark.parametrize("models", [[{}], 7, [None], ["net", 3]], ids=str)
-def test_a_plan_whose_values_have_other_types_is_refused(models: object) -> None:
+def test_a_plan_whose_options_have_other_types_is_refused() -> None:
     with pytest.raises(IrbenchError, match="in a form that irbench writes") as caught:
-        stored_options({"models": models, "asked": {}, "timing": {}})
+        stored_options(stored_plan(models=["net"], asked={"budget": "long"}))
     assert "irbench results" in caught.value.hint
 
 

@@ -13,6 +13,7 @@ from irbench.across_runs.repetition_obstacles import OwnCode, RepetitionObstacle
 from irbench.core import registry
 from irbench.core.result import SEARCH_RUN
 from irbench.core.run_kinds import command_of_part, run_kind
+from irbench.core.stored_plan import StoredPlan
 from irbench.errors import IrbenchError
 from irbench.exporter.source import Source
 from irbench.options.run import RunOptions
@@ -24,7 +25,7 @@ from irbench.system.document_damage import damage_text
 from irbench.worker.requested_confinement import is_confinement_asked_for
 
 
-def stored_options(plan: Mapping[str, Any], results: str = "") -> RunOptions:
+def stored_options(plan: StoredPlan, results: str = "") -> RunOptions:
     """Return the options that ask for a stored run again, every default that was resolved written out.
 
     Raises:
@@ -34,19 +35,19 @@ def stored_options(plan: Mapping[str, Any], results: str = "") -> RunOptions:
     if refusal is not None:
         raise refusal
     try:
-        models = map(_model, plan["models"], plan.get("sources") or plan["models"])
+        models = map(_model, plan.models, plan.sources or plan.models)
         return replace(options_of(plan), models=tuple(models))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:  # a plan has no types of its own
+    except (AttributeError, KeyError, TypeError, ValueError) as error:  # options have types of their own
         raise IrbenchError(
             f"The run does not record what was asked for in a form that irbench writes: {damage_text(error)}.",
             hint=f"Choose another: irbench results{results}",
         ) from error
 
 
-def repetition_refusal(plan: Mapping[str, Any], results: str = "") -> IrbenchError | None:
+def repetition_refusal(plan: StoredPlan, results: str = "") -> IrbenchError | None:
     """Return why neither options of a run nor a plan ask for a stored run again, and what does; ``None`` if they do."""
     kind = run_kind(plan)
-    if plan.get("is_part_of") == SEARCH_RUN:
+    if plan.is_part_of == SEARCH_RUN:
         return IrbenchError(
             "The run is a part of a search, which chose its rows while it ran.",
             hint=f"Search again: {measuring_command(plan)}; or repeat the run that confirms what it found.",
@@ -56,16 +57,16 @@ def repetition_refusal(plan: Mapping[str, Any], results: str = "") -> IrbenchErr
             f"The run measures {kind.measures}, and plans ask for speeds of inferences and cold starts only.",
             hint=f"Measure it again: {measuring_command(plan)}",
         )
-    if not plan.get("models") or plan.get("asked", ...) is None:
+    if not plan.models or plan.asked is None:
         return IrbenchError(
             "The run does not record what was asked for.", hint=f"Choose another: irbench results{results}"
         )
-    if plan.get("data_in_memory") is not None:
+    if plan.data_in_memory is not None:
         return IrbenchError(
             "The inputs of the run were arrays in memory, which are not stored.",
             hint="Save them as .npz files and measure with --data.",
         )
-    if plan.get("environments"):
+    if plan.environments:
         return IrbenchError(
             "The run compares versions of a runtime, each in an environment of its own.",
             hint="Compare them again by their versions; irbench show names them.",
@@ -78,13 +79,13 @@ def repetition_refusal(plan: Mapping[str, Any], results: str = "") -> IrbenchErr
     return None
 
 
-def measuring_command(plan: Mapping[str, Any]) -> str:
+def measuring_command(plan: StoredPlan) -> str:
     """Return the command that measures a stored run again: as it was called, or its name where Python called it."""
     called = planned_command_text(plan)
     if called:
         return called
     kind = run_kind(plan)
-    if plan.get("is_part_of"):
+    if plan.is_part_of:
         return command_of_part(plan)
     return "irbench run" if kind is None else kind.command
 
