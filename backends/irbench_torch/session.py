@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch.export.passes import move_to_device_pass
+from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from irbench.spec import Artifact, Io, Scalar
@@ -64,8 +65,7 @@ class TorchSession:
 
     def _first_inference(self, artifact: Artifact) -> Mapping[str, Scalar]:
         """Run zeros once, so that everything is compiled, and return what was really used."""
-        device = self.asked.device
-        zeros = [torch.zeros(spec.shape, dtype=getattr(torch, spec.dtype), device=device) for spec in artifact.inputs]
+        zeros = self._zeros(artifact)
         with _Types() as types:
             self.infer(self.arguments(zeros))
         precision = types.precision
@@ -76,7 +76,7 @@ class TorchSession:
             )
         facts: dict[str, Scalar] = {}
         if self.asked.mode is not None:
-            facts = self._compile(zeros)
+            facts = self._compile(zeros, is_dynamic=any(spec.dynamic_dimensions for spec in artifact.inputs))
         threads = torch.get_num_threads()
         return {
             "precision": precision,
@@ -90,9 +90,20 @@ class TorchSession:
             **facts,
         }
 
-    def _compile(self, zeros: Sequence[torch.Tensor]) -> dict[str, Scalar]:
-        """Have inductor compile the module for the shapes of an example."""
-        self.call = torch.compile(self.module, dynamic=False, fullgraph=True, mode=self.asked.mode)
+    def _zeros(self, artifact: Artifact) -> list[torch.Tensor]:
+        """Return zeros for all inputs; a size that is dynamic, as in a decoder, is that of the exported example."""
+        leaves = pytree.tree_leaves(self.program.example_inputs)
+        examples = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        zeros: list[torch.Tensor] = []
+        for spec, example in zip(artifact.inputs, examples, strict=True):
+            sizes = zip(spec.shape, example.shape, strict=True)
+            shape = [size if isinstance(size, int) else in_example for size, in_example in sizes]
+            zeros.append(torch.zeros(shape, dtype=getattr(torch, spec.dtype), device=self.asked.device))
+        return zeros
+
+    def _compile(self, zeros: Sequence[torch.Tensor], *, is_dynamic: bool) -> dict[str, Scalar]:
+        """Have inductor compile the module, for the shapes of an example or for those of its kind."""
+        self.call = torch.compile(self.module, dynamic=is_dynamic, fullgraph=True, mode=self.asked.mode)
         try:
             self.infer(self.arguments(zeros))
         except Exception as error:

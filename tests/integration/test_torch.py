@@ -199,6 +199,18 @@ def test_the_module_is_the_baseline_of_a_run_of_all_backends_that_read_it(home: 
     assert called.document["groups"][0]["baseline"] == rows["torch"]["id"]
 
 
+def test_a_decoder_generates_the_same_tokens_on_every_backend(home: Path):
+    asked = ("--generate", "6", "--prompt", "4", "--backends", "torch,torch-compile,ort")
+    called = irbench_process("run", f"{MODULES}:cached_decoder", *asked, "--quick", "--format", "json")
+    assert called.code == 0, called.err
+    (table,) = called.document["groups"]
+    assert {row["backend"]: row["state"] for row in table["cells"]} == dict.fromkeys(
+        ("torch", "torch-compile", "ort"), "ok"
+    )
+    assert table["verified_against"] is not None
+    assert all(row["generation"]["new_tokens"] == 6 for row in table["cells"])
+
+
 def test_a_saved_program_is_a_model(home: Path):
     bundle = export(f"{MODULES}:encoder")
     (artifact,) = (artifact for artifact in bundle.artifacts if artifact.kind == "torch-export")
