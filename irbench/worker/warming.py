@@ -146,9 +146,10 @@ class Warming:
     def _drive(self, samples: int) -> None:
         settled = self.retries.answered + self.streams
         self._window = self.driver.drive(samples)
-        self._calls += samples + self.streams  # those that settle
+        timed = self._window.completion_ns.size  # of a command with streams a multiple of these
+        self._calls += timed + self.streams  # those that settle
         self._times_ns.append(completion_times_ns(self._window, self.streams))
-        self._undisturbed.append(self.retries.undisturbed(settled, samples, self.streams))
+        self._undisturbed.append(self.retries.undisturbed(settled, timed, self.streams))
 
     def _course(self) -> Course | None:
         """Return how the times of the calls went on that did not wait; ``None`` where these are too few."""

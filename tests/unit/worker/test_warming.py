@@ -75,6 +75,16 @@ def test_waits_of_the_first_calls_take_no_calls_from_the_warm_up(monkeypatch: py
     assert warming.completion_ns == warming.call_ns == CALL_NS
 
 
+def test_a_command_that_makes_more_calls_than_it_was_asked_for_warms_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = BusyServer(lambda _: False, 100, monkeypatch)
+    drive = server.drive
+    monkeypatch.setattr(server, "drive", lambda samples: drive(samples + samples % 2))
+    warm_up = Warming(server, 2, TIMING, WarmUpRequest(), server.retries)
+    warm_up.run(9)
+    assert warm_up.record().judged
+    assert warm_up.call_ns == CALL_NS
+
+
 def test_where_every_call_waited_their_times_are_all_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     warming = BusyServer(lambda _: True, 0, monkeypatch).warmed()
     assert not warming.record().judged
