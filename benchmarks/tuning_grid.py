@@ -135,7 +135,7 @@ def main(run: str, output: Path, results: Path | None) -> None:
     folder = store.find(run)
     document = store.load(folder)
     records = [record for record in store.launches(folder) if record.group == 0]
-    processor = str(document.environment.get("cpu", "unknown"))
+    processor = document.environment["cpu"]["Model name"]
     grid = grid_of(document.groups[0], document.plan, records, processor)
     output.parent.mkdir(parents=True, exist_ok=True)
     lines = ",\n".join(json.dumps(asdict(row)) for row in grid.rows)
