@@ -72,6 +72,31 @@ def cached_decoder():
     return CachedDecoder(), (torch.randint(0, 40, (2, 1)), past), dimensions
 
 
+class PromptedDecoder(nn.Module):
+    """Reads any number of tokens at once, after those in its caches."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.places = nn.Embedding(40, 16), nn.Embedding(64, 16)
+        self.project, self.head = nn.Linear(16, 48), nn.Linear(16, 40)
+
+    def forward(self, tokens, past):
+        start = past[0].shape[1]
+        hidden = self.embedding(tokens) + self.places(torch.arange(start, start + tokens.shape[1]))
+        query, key, value = self.project(hidden).chunk(3, -1)
+        keys, values = torch.cat([past[0], key], 1), torch.cat([past[1], value], 1)
+        known = torch.arange(keys.shape[1])
+        allowed = known[None, :] <= known[start:, None]
+        attended = functional.scaled_dot_product_attention(query, keys, values, attn_mask=allowed)
+        return {"logits": self.head(attended), "present": (keys, values)}
+
+
+def prompted_decoder():
+    past = (torch.rand(2, 6, 16), torch.rand(2, 6, 16))
+    dimensions = {"tokens": {1: "length"}, "past_0": {1: "past_length"}, "past_1": {1: "past_length"}}
+    return PromptedDecoder(), (torch.randint(0, 40, (2, 3)), past), dimensions
+
+
 def grouped():
     module = nn.Sequential(nn.Conv2d(8, 16, 3, groups=4), nn.ReLU(), nn.ConvTranspose2d(16, 8, 3, groups=2))
     return module, (torch.rand(2, 8, 12, 12),)
@@ -143,6 +168,9 @@ def with_attribute():
     module = nn.Linear(4, 3)
     module.example_inputs = (torch.rand(2, 4),)
     return module
+
+
+NAMED = with_attribute()
 
 
 class Counting(nn.Module):

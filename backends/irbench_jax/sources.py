@@ -57,7 +57,7 @@ def load(request: ExportRequest) -> Loaded:
         )
     import_first(request.imports)
     with blaming_function(request.source):
-        made = call_user_function(request.source)
+        made = call_user_function(request.source, owns)
     function, *given = made if isinstance(made, tuple) and made else (made,)
     if not owns(made) and not (callable(function) and given):
         raise _refused(request, f"returned {type(function).__name__}, which is no function of JAX")

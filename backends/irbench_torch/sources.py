@@ -85,7 +85,7 @@ def load(request: ExportRequest) -> Loaded:
     if path.suffix == PROGRAM_SUFFIX:
         return _read(path)
     with blaming_function(request.source):
-        made = call_user_function(request.source)
+        made = call_user_function(request.source, owns)
     return loaded_of(made, request.source.rpartition(":")[2], request.source)
 
 

@@ -59,15 +59,22 @@ def owner(
     own_temporary_files()
     say(f"calling {source} to see whose model it makes")
     import_first(imports)
+
+    def owners_of(made: object) -> tuple[str, ...]:
+        return tuple(name for name in exporters if registry.exporter(name).owns(made))
+
+    def is_model(named: object) -> bool:
+        return bool(owners_of(named))
+
     with blaming_function(source):
         is_zoo = source in registry.names(registry.MODELS)
-        model: Any = registry.model(source).build() if is_zoo else call_user_function(source)
-    owners = [name for name in exporters if registry.exporter(name).owns(model)]
+        model: Any = registry.model(source).build() if is_zoo else call_user_function(source, is_model)
+    owners = owners_of(model)
     if len(owners) != 1:
         frameworks = " or ".join(registry.describe_exporter(name).framework for name in exporters)
         what = f"is a model of {' and '.join(owners)}" if owners else f"is no model of {frameworks}"
         raise IrbenchError(
-            f"{source}() returned {type(model).__name__}, which {what}.", hint=f"Return a model of {frameworks}."
+            f"{source} gives {type(model).__name__}, which {what}.", hint=f"Return a model of {frameworks}."
         )
     return owners[0]
 

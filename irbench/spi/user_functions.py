@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -33,21 +33,31 @@ def import_first(modules: Sequence[str]) -> None:
             _import_user_module(module)
 
 
-def call_user_function(source: str) -> Any:
+def _is_no_model(_named: object) -> bool:
+    return False
+
+
+def call_user_function(source: str, is_model: Callable[[object], bool] = _is_no_model) -> Any:
     """Return what the function that a source names, ``module:function``, returns; what it raises is raised.
+
+    Args:
+        source: May also name a model itself, alone or in a tuple with its inputs, which is returned as it is.
+        is_model: Whether something is a model, and nothing that makes one: ``owns`` of an exporter.
 
     Raises:
         IrbenchError: There is no such function, or its module cannot be imported.
     """
     module, _, name = source.rpartition(":")
     with _searched_first(_folder_of(module)):
-        function = getattr(_import_user_module(module), name, None)
-        if not callable(function):
+        named = getattr(_import_user_module(module), name, None)
+        if named is not None and is_model(named):
+            return named
+        if not callable(named):
             raise IrbenchError(
                 f"{module} has no function {name}.",
                 hint="Name a function without parameters that returns a model: package.module:function.",
             )
-        return function()
+        return named()
 
 
 @contextmanager

@@ -50,7 +50,7 @@ def test_its_bundle_is_used_without_another_call(project: Path):
 
 def test_what_no_framework_owns_is_refused_with_what_may_be_returned(project: Path):
     write(project / "net.py", CODE)
-    with pytest.raises(IrbenchError, match="returned str, which is no model of Fake or") as caught:
+    with pytest.raises(IrbenchError, match=r"net\.py:any_text gives str, which is no model of Fake or") as caught:
         exported("net.py:any_text")
     assert "TensorFlow" in caught.value.hint
 

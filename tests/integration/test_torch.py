@@ -86,6 +86,7 @@ def refused(*arguments: object) -> str:
         ),
         ("half", {"input": ("batch", 16)}, {"output": ("batch", 4)}),
         ("with_attribute", {"input": ("batch", 4)}, {"output": ("batch", 3)}),
+        ("NAMED", {"input": ("batch", 4)}, {"output": ("batch", 3)}),
     ],
 )
 def test_a_module_becomes_a_program_and_an_onnx_graph_that_agrees(home: Path, function: str, inputs, outputs):
@@ -199,9 +200,10 @@ def test_the_module_is_the_baseline_of_a_run_of_all_backends_that_read_it(home: 
     assert called.document["groups"][0]["baseline"] == rows["torch"]["id"]
 
 
-def test_a_decoder_generates_the_same_tokens_on_every_backend(home: Path):
+@pytest.mark.parametrize("decoder", ["cached_decoder", "prompted_decoder"])
+def test_a_decoder_generates_the_same_tokens_on_every_backend(home: Path, decoder: str):
     asked = ("--generate", "6", "--prompt", "4", "--backends", "torch,torch-compile,ort")
-    called = irbench_process("run", f"{MODULES}:cached_decoder", *asked, "--quick", "--format", "json")
+    called = irbench_process("run", f"{MODULES}:{decoder}", *asked, "--quick", "--format", "json")
     assert called.code == 0, called.err
     (table,) = called.document["groups"]
     assert {row["backend"]: row["state"] for row in table["cells"]} == dict.fromkeys(

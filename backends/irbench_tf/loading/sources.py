@@ -13,6 +13,7 @@ from irbench.spec import InputSpec
 from irbench.spi import Acceptance, ModelSource
 from irbench.spi.user_functions import FIX_FUNCTION, call_user_function, import_first, is_function
 from irbench_tf.loading import saved_models, signatures
+from irbench_tf.loading.in_memory import is_of_framework
 from irbench_tf.loading.keras_files import load_keras_file, saved_losses
 from irbench_tf.loading.subclassed import with_inputs
 from irbench_tf.model_errors import PYTHON_ON_TENSORS, cause_of, is_python_on_tensors
@@ -174,7 +175,7 @@ def call_function(source: str) -> Any:
         IrbenchError: There is no such function, or it failed.
     """
     try:
-        return call_user_function(source)
+        return call_user_function(source, is_of_framework)
     except IrbenchError:
         raise
     except Exception as error:
