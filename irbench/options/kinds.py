@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, get_args
 
@@ -61,6 +61,27 @@ class Kind(Generic[T]):
     def is_flag(self) -> bool:
         """Whether it is true where it is given, and false otherwise."""
         return self.read is values.flag
+
+    def on_command_line(self, value: T) -> Iterator[str]:
+        """Yield what the command line has for a value: one word for each time that the option is given."""
+        written = self.written(value)
+        if self.text is not None:
+            seconds: Any = value
+            yield f"{1e3 * seconds:.12g}ms" if seconds < 1 else f"{seconds:.12g}s"
+        elif self.entry is None:
+            yield str(written).removesuffix(".0") if isinstance(written, float) else _listed(written)
+        elif isinstance(written, Mapping):
+            for name, item in written.items():
+                if isinstance(item, Mapping):
+                    yield from (f"{name}.{key}={_listed(of_key)}" for key, of_key in item.items())
+                else:
+                    yield f"{name}={_listed(item)}"
+        else:
+            yield from map(_listed, written)
+
+
+def _listed(written: Any) -> str:
+    return ",".join(map(str, written)) if isinstance(written, list | tuple) else str(written)
 
 
 def one_of(literal: Any) -> Kind[Any]:

@@ -210,6 +210,22 @@ def flag_of(name: str, declared: Option) -> str:
     return declared.flag or f"--{name.replace('_', '-')}"
 
 
+def command_words(values: Mapping[str, Any], declared: Mapping[str, Option]) -> Iterator[str]:
+    """Yield the words of a command line that ask for options; those at their defaults are left out.
+
+    Args:
+        values: By name.
+        declared: The options, in the order of their words.
+    """
+    for name, option in declared.items():
+        value, flag = values[name], flag_of(name, option)
+        if option.kind.is_flag and value:
+            yield flag
+        elif value not in (None, option.default):
+            for word in option.kind.on_command_line(value):
+                yield from (flag, word)
+
+
 def _is_given(options: Any, name: str, value: str = "") -> bool:
     actual = getattr(options, name)
     return actual == value if value else bool(actual) and actual != (1,)

@@ -11,7 +11,7 @@ from irbench.core import registry
 from irbench.core.suggestions import nearest
 from irbench.errors import IrbenchError
 from irbench.options import pipeline_stages
-from irbench.options.own_code import Metric, Programs, metric_text
+from irbench.options.own_code import Programs
 from irbench.options.pickled_functions import file_of, is_kept
 from irbench.options.run import RunOptions
 from irbench.spec import AccuracyLimit, Program
@@ -129,16 +129,6 @@ def accuracy_limit(options: RunOptions) -> AccuracyLimit | None:
     limit = own.limit if least is None else least
     assert limit is not None
     return AccuracyLimit(limit, own.bound, own.function)
-
-
-def options_of_limit(limit: AccuracyLimit | None) -> dict[str, str]:
-    """Return the options of the command line that ask for a limit."""
-    if limit is None:
-        return {}
-    if not limit.function:
-        classes = {"--classes": ",".join(limit.classes)} if limit.classes else {}
-        return {"--min-accuracy": repr(limit.limit), **classes}
-    return {"--metric": metric_text(Metric(limit.function, limit.bound, limit.limit))}
 
 
 def programs_of_limit(limit: AccuracyLimit | None) -> tuple[Program, ...]:

@@ -196,4 +196,11 @@ class RunRequest:
             "search_run": self.search_run,
             "asked": stored_form(asked) if self.is_repeatable else None,
         }
-        return msgspec.convert(msgspec.to_builtins(values), prepared(StoredPlan))
+        return msgspec.convert(_with_lists(msgspec.to_builtins(values)), prepared(StoredPlan))
+
+
+def _with_lists(value: Any) -> Any:
+    """Return a value with lists in place of tuples, as it is when it was stored and read again."""
+    if isinstance(value, dict):
+        return {key: _with_lists(item) for key, item in value.items()}
+    return list(map(_with_lists, value)) if isinstance(value, list | tuple) else value

@@ -21,12 +21,12 @@ from irbench.exporter.foreign import from_onnx_file
 from irbench.features.doctor.machine import Machine
 from irbench.features.doctor.matrix_chain import MatrixChain, write_matrix_chain
 from irbench.features.doctor.memory_hierarchy import BandwidthPlan, bandwidth_from, bandwidth_plan, measure_bandwidth
-from irbench.features.doctor.options import DoctorOptions
+from irbench.features.doctor.options import DOCTOR, DoctorOptions
 from irbench.features.doctor.report import NotKept
 from irbench.measure.clock import Stopwatch, utc_now
 from irbench.measure.lock import MeasurementLock
+from irbench.options.option import command_words
 from irbench.options.run import RunOptions
-from irbench.options.values import cpu_list
 from irbench.requests.known_refusals import without_refused_rows
 from irbench.requests.resolve import resolve_backends
 from irbench.requests.run_requests import allowed_cpus
@@ -252,9 +252,8 @@ class WithinTime(UnforeseenEnd):
 
 
 def _command(options: DoctorOptions) -> str:
-    backend = [] if options.backend is None else ["--backend", options.backend]
-    cpus = [] if options.cpus is None else ["--cpus", cpu_list(options.cpus)]
-    return " ".join((_COMMAND, *backend, *cpus))
+    asked = {name: DOCTOR.options[name] for name in ("backend", "cpus")}
+    return " ".join((_COMMAND, *command_words(vars(options), asked)))
 
 
 def _model(group: PlannedGroup) -> str:

@@ -42,7 +42,7 @@ def plan_from(run: RunName = "latest", *, results: str | PathLike[str] | None = 
     folder = find_run(root, name)
     document = load_document(folder)
     options = stored_options(document.plan, results_option(root))
-    return plan_document(options, options.name or document.run_id)
+    return plan_document(options, options.name or f"{document.run_id}-again")  # the id alone names a run, and no sweep
 
 
 def plan_document(options: RunOptions, name: str) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from irbench.core.address import BackendAddress
 from irbench.features.reduce.expectation import SlowerThan
 from irbench.features.reduce.options import ReduceOptions
 from irbench.features.reduce.report import Criterion, TensorFacts
+from irbench.options.option import command_words
+from irbench.options.run import RUN
 from irbench.spec import Load, TensorSpec
 from irbench.spi import Refusal, Usage, UsageWriter, UsedModel
 
@@ -87,13 +89,8 @@ def repeat_command(options: ReduceOptions) -> tuple[str, ...]:
     run = options.run
     if not (isinstance(options.expectation, SlowerThan) or run.precision or run.set):
         return ("irbench", "verify", *files)
-    words: list[str] = []
-    for name in ("precision", "threads", "cpus"):
-        words += [f"--{name}", ",".join(map(str, values))] if (values := getattr(run, name)) else []
-    words += ["--io", run.io] if run.io != "copy" else []
-    for backend, settings in run.set.items():
-        words += [word for key, value in settings.items() for word in ("--set", f"{backend}.{key}={value}")]
-    return ("irbench", "run", *files, *words)
+    asked = {name: RUN.options[name] for name in ("precision", "threads", "cpus", "io", "set")}
+    return ("irbench", "run", *files, *command_words(vars(run), asked))
 
 
 def code_without_irbench(

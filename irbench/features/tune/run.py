@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TypeAlias, Unpack
 
@@ -35,19 +34,17 @@ from irbench.features.tune.service_level import (
     confirmation_plan,
     confirmed_by_rates,
     held_rates,
-    options_of_level,
     refuse_contradictions_of_search,
 )
 from irbench.features.tune.tuning_rows import TuningRows, excluded, random_inputs, tuning_rows, within_accuracy
 from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.optimizer import UNOPTIMIZED, variant
-from irbench.options.option import flag_of, names_keywords
-from irbench.options.run import RunOptions
+from irbench.options.option import command_words, names_keywords
+from irbench.options.run import RUN, RunOptions
 from irbench.render.columns.serving import level_text
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import requested, require_batch_to_wait_for
-from irbench.requests.user_code import accuracy_limit, options_of_limit
 from irbench.runner.launch_schedule import UNTIL_PRECISE, LaunchSchedule
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
@@ -55,7 +52,6 @@ from irbench.runs.measurement import StoredRun, measure_planned, refuse_within_a
 from irbench.runs.results import Interrupted, Run
 from irbench.runs.run_destination import RunDestination
 from irbench.runs.stored_rows import program_of_cell
-from irbench.spec import shape_text
 from irbench.spec.serving import ServingPlan
 from irbench.stats.run_modes.training import is_training
 from irbench.system import host
@@ -358,65 +354,34 @@ def use_of(rows: TuningRows, options: TuneOptions, setting: TunedSetting) -> tup
     return command_of(setting, options), code
 
 
+_ASKED_AGAIN = (
+    "backends", "batch", "threads", "streams", "instances", "precision", "optimize", "set", "shape", "data", "value",
+    "imports", "generate", "prompt", "min_accuracy", "classes", "metric", "cpus", "io", "warmup", "seed",
+)  # fmt: skip
+"""Options of ``irbench run`` that a setting is measured again with."""
+
+
 def command_of(setting: TunedSetting, options: TuneOptions) -> tuple[str, ...]:
     """Return the command line that measures a setting; empty where its samples are in memory."""
     run = options.run
     if run.data is not None and not run.inputs.source:
         return ()
-    asked = (*_own_options(setting), *_shared_options(run))
-    if options.slo is None:
-        return ("irbench", "run", *run.models, *chain.from_iterable(asked))
-    served = {flag_of(name, declared) for name, declared in SERVE.options.items()}
-    asked = tuple(pair for pair in asked if pair[0] in served)  # no setting depends on the others
-    level = options_of_level(options.slo, options.batch_wait if setting.batch > 1 else None)
-    return ("irbench", "serve", *run.models, *chain.from_iterable((*asked, *level)))
-
-
-def _own_options(setting: TunedSetting) -> Iterator[tuple[str, str]]:
-    yield "--backends", setting.backend
-    yield "--batch", str(setting.batch)
-    yield "--threads", str(setting.threads or "native")
-    if setting.streams > 1:
-        yield "--streams", str(setting.streams)
-    if setting.instances > 1:
-        yield "--instances", str(setting.instances)
     converted = setting.optimize != UNOPTIMIZED and variant(setting.optimize).conversion is not None
-    if setting.precision_required and not converted:
-        yield "--precision", setting.precision
-    if setting.optimize != UNOPTIMIZED:
-        yield "--optimize", setting.optimize
-    name = BackendAddress.parse(setting.backend).name
-    for key, value in setting.options.items():
-        yield "--set", f"{name}.{key}={value}"
-
-
-def _generation_options(run: RunOptions) -> Iterator[tuple[str, str]]:
-    if run.generate is not None:
-        yield "--generate", str(run.generate)
-    for tokens in run.prompt:
-        yield "--prompt", str(tokens)
-
-
-def _input_options(run: RunOptions) -> Iterator[tuple[str, str]]:
-    for name, sizes in run.shape.items():
-        yield "--shape", f"{name}={shape_text(sizes)}"
-    if run.inputs.source:
-        yield "--data", run.inputs.source
-    for name, elements in run.value.items():
-        yield "--value", f"{name}={','.join(map(str, elements))}"
-    for module in run.imports:
-        yield "--import", module
-
-
-def _shared_options(run: RunOptions) -> Iterator[tuple[str, str]]:
-    yield from _input_options(run)
-    yield from _generation_options(run)
-    yield from options_of_limit(accuracy_limit(run)).items()
-    if run.cpus is not None:
-        yield "--cpus", ",".join(map(str, run.cpus))
-    if run.io != "copy":
-        yield "--io", run.io
-    if run.warmup is not None:
-        yield "--warmup", str(run.warmup)
-    if run.seed:
-        yield "--seed", str(run.seed)
+    asked = replace(
+        run,
+        backends=(setting.backend,),
+        batch=(setting.batch,),
+        threads=(setting.threads or "native",),
+        streams=(setting.streams,),
+        instances=(setting.instances,),
+        precision=(setting.precision,) if setting.precision_required and not converted else None,
+        optimize=(setting.optimize,),
+        set={BackendAddress.parse(setting.backend).name: setting.options} if setting.options else {},
+    )
+    declared = {name: RUN.options[name] for name in _ASKED_AGAIN if options.slo is None or name in SERVE.options}
+    words = command_words(vars(asked), declared)
+    if options.slo is None:
+        return ("irbench", "run", *run.models, *words)
+    level = {"slo": options.slo, "batch_wait": options.batch_wait if setting.batch > 1 else None}
+    limits = command_words(level, {name: SERVE.options[name] for name in level})
+    return ("irbench", "serve", *run.models, *words, *limits)

@@ -39,7 +39,6 @@ from irbench.features.tune.report import (
     setting_of,
 )
 from irbench.features.tune.tuning_rows import TuningRows
-from irbench.options.kinds import SERVICE_LEVEL
 from irbench.options.option import refuse_excluded
 from irbench.requests.run_requests import refuse_contradictions, require_batch_to_wait_for
 from irbench.spec import Cell, Timing
@@ -337,10 +336,3 @@ def _fewest_tested(table: ServingTable, rows: Collection[str]) -> int:
         if row.id in most and row.load is not None and row.load.level is not None:
             most[row.id] = max(most[row.id], row.load.level.requests)
     return min(most.values())
-
-
-def options_of_level(level: ServiceLevel, wait_s: float | None) -> Iterator[tuple[str, str]]:
-    """Yield the options of a command line that serves requests with a service level."""
-    yield "--slo", SERVICE_LEVEL.written(level)
-    if wait_s is not None:
-        yield "--batch-wait", f"{1e3 * wait_s:g}ms"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, Reporter, reporting
@@ -29,8 +29,7 @@ from irbench.features.tune_training.keywords import TuneTrainingKeywords
 from irbench.features.tune_training.options import TUNE_TRAINING, TuneTrainingOptions
 from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import measuring
-from irbench.options import kinds
-from irbench.options.option import Option, flag_of, names_keywords
+from irbench.options.option import command_words, names_keywords
 from irbench.options.run import RunOptions
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
@@ -219,19 +218,7 @@ def command_of(cell: Cell, options: TuneTrainingOptions, run: RunOptions) -> tup
     }
     asked = {name: declared for name, declared in TRAIN.options.items() if name not in _NOT_ASKED_AGAIN}
     threads = str(cell.load.threads or "native")
-    return ("irbench", "train", *run.models, *_words(chosen, asked), "--threads", threads)
-
-
-def _words(values: Mapping[str, Any], declared: Mapping[str, Option]) -> Iterator[str]:
-    """Yield those options that are not at their defaults."""
-    for name, option in declared.items():
-        value = values[name]
-        if value != option.default:
-            written = option.kind.written(value)
-            listed = ",".join(map(str, written)) if isinstance(written, list) else str(written).removesuffix(".0")
-            unit = "s" if option.kind in (kinds.DURATION, kinds.LATENCY) else ""
-            for word in written if option.kind.entry is not None else (f"{listed}{unit}",):
-                yield from (flag_of(name, option), word)
+    return ("irbench", "train", *run.models, *command_words(chosen, asked), "--threads", threads)
 
 
 def program_of(cell: Cell) -> str:

@@ -20,8 +20,10 @@ from irbench.core.stored_plan import StoredPlan
 from irbench.exporter.identity import options_of as exported_options
 from irbench.exporter.identity import stored_options as card_options
 from irbench.features.export.options import EXPORT
+from irbench.features.run.command import command as run_command
 from irbench.options.export import ExportOptions
 from irbench.options.kinds import Kind
+from irbench.options.option import command_words
 from irbench.options.own_code import Metric
 from irbench.options.run import RUN, RunOptions
 from irbench.options.stored import options_of
@@ -93,6 +95,19 @@ def test_every_option_that_is_stored_is_read_as_it_was(name: str, data: st.DataO
     asked = RunOptions(**{name: value})
     found = options_of(stored(asked))
     assert (found if asked.backends else replace(found, backends=None)) == asked  # what is there is resolved
+
+
+@pytest.mark.parametrize("name", sorted(RUN.options))
+@settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@given(data=st.data())
+def test_every_option_is_written_as_the_command_line_reads_it(name: str, data: st.DataObject):
+    declared = RUN.options[name]
+    value = data.draw(values_of(TYPES[name]))
+    assume(value is not None and is_readable(declared.kind, value))
+    assume(name not in ("set", "vary") or not any("." in backend for backend in value))
+    words = list(command_words({name: value}, {name: declared}))
+    read = run_command.make_context("run", words).params[name]
+    assert read == (pytest.approx(value) if isinstance(value, float) else value)
 
 
 @pytest.mark.parametrize("name", sorted(EXPORT.own_options.keys() - {"force", "output", "deadline", "weights"}))

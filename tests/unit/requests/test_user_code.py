@@ -18,7 +18,7 @@ from irbench.errors import IrbenchError
 from irbench.measure.durations import parse_durations
 from irbench.options.own_code import Metric, cell_of_text, cells, metric, metric_text, min_accuracy
 from irbench.options.run import RunOptions, run_options
-from irbench.requests.user_code import accuracy_limit, options_of_limit, program_files, require_found
+from irbench.requests.user_code import accuracy_limit, program_files, require_found
 from irbench.spec import AccuracyLimit, Program
 from irbench.worker.own_code.command_process import command_words
 
@@ -232,15 +232,6 @@ def test_a_limit_that_cannot_be_meant_is_refused_with_the_way_out(options: dict[
     with pytest.raises(IrbenchError, match=message) as caught:
         asked(**options)
     assert caught.value.hint
-
-
-@pytest.mark.parametrize(
-    "limit", [AccuracyLimit(0.99), AccuracyLimit(0.1, "at-most", OWN), AccuracyLimit(1 / 3, "at-least", OWN)]
-)
-def test_the_options_of_a_limit_ask_for_the_same_limit(limit: AccuracyLimit) -> None:
-    ((name, value),) = options_of_limit(limit).items()
-    keywords: Any = {name.removeprefix("--").replace("-", "_"): value}
-    assert accuracy_limit(run_options((), keywords)) == limit
 
 
 def test_a_measure_is_written_as_it_is_read() -> None:

@@ -188,6 +188,12 @@ def test_whatever_a_request_was_resolved_to_is_in_its_stored_plan() -> None:
     assert not [name for name in changed if getattr(stored, name) == getattr(usual, name)]
 
 
+def test_a_generation_stores_the_feedback_that_its_graphs_take_in_its_place() -> None:
+    request = run_request(generate=4, feedback={"past": "present"})
+    assert request.inputs.feedback == {}
+    assert request.as_plan().feedback == {"past": "present"}
+
+
 def test_the_outline_says_what_is_counted_besides_and_what_cannot_be(bundle: Bundle, tmp_path: Path) -> None:
     missing = {"cache": NoPmu()}
     counting = Counting(CounterPlan(("software", "cache")), "perf", "6.8", ("cs",), unavailable=missing)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, replace
+from typing import Any, cast
 
 import launches as made
 import pytest
 from documents import document
 from launches import block, even, group
+from stored_plans import stored_plan
 
 from irbench.core.record import Failure, LaunchRecord, OutputError
 from irbench.core.result import RunDocument
 from irbench.core.row import GivenInputs
+from irbench.core.stored_plan import StoredPlan
 from irbench.errors import IrbenchError
 from irbench.notices import Reference
 from irbench.notices.marks import BeyondTolerance
@@ -148,13 +151,13 @@ IMPOSSIBLE = (
 @pytest.mark.parametrize("timing", IMPOSSIBLE, ids=str)
 def test_a_plan_by_which_nothing_can_have_been_measured_is_refused(timing: object):
     with pytest.raises(IrbenchError, match="nothing of how it was measured") as caught:
-        planned_timing({"timing": timing})
+        planned_timing(StoredPlan(timing=cast("Any", timing)))
     assert "other runs are not affected" in caught.value.hint
 
 
 def test_a_run_whose_plan_does_not_say_when_launches_are_left_out_leaves_them_out_where_most_blocks_were_disturbed():
-    assert planned_timing({"timing": {"min_blocks": 3}}) == Timing(min_blocks=3, left_out_above=0.5)
-    assert planned_timing({"timing": {"left_out_above": 0.0}}) == Timing()
+    assert planned_timing(stored_plan(timing={"min_blocks": 3})) == Timing(min_blocks=3, left_out_above=0.5)
+    assert planned_timing(stored_plan(timing={"left_out_above": 0.0})) == Timing()
 
 
 def test_the_time_of_a_row_does_not_depend_on_the_other_rows_of_its_table():

@@ -98,7 +98,7 @@ def test_a_stored_run_is_found_as_elsewhere(tmp_path: Path):
         tmp_path, {"models": ["net"], "sources": ["/m/net.onnx"], "backends": ["ort"], "threads": [2], "asked": {}}
     )
     found = plan_from(run[:20], results=tmp_path)
-    assert found["name"] == run
+    assert found["name"] == f"{run}-again"
     assert found["defaults"] == {"models": "/m/net.onnx", "backends": "ort", "threads": 2}
 
 

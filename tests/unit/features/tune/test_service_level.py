@@ -22,9 +22,7 @@ from irbench.features.tune.service_level import (
     doubts_of,
     gain_over,
     held_rates,
-    options_of_level,
 )
-from irbench.options.values import service_level
 from irbench.spec import Goal, Timing
 from irbench.spec.serving import ServiceLevel
 
@@ -207,13 +205,6 @@ def _tested(row: ServingRow, requests: int) -> ServingRow:
     if row.load is None:
         return row
     return replace(row, load=replace(row.load, level=LevelTest(requests, 0, "undecided")))
-
-
-def test_the_level_is_written_as_it_is_read() -> None:
-    (pair, wait) = options_of_level(ServiceLevel(99.9, 12.5), 0.005)
-    assert service_level(pair[1]) == ServiceLevel(99.9, 12.5)
-    assert (pair[0], wait) == ("--slo", ("--batch-wait", "5ms"))
-    assert len(list(options_of_level(ServiceLevel(99, 50), None))) == 1
 
 
 def test_calls_are_limited_by_a_level_of_the_slowest_requests_alone_and_their_limit_says_so() -> None:
